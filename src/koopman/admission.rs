@@ -12,8 +12,8 @@ fn default_floor() -> f64 {
 
 /// Stores a pair when the step on it would lose more than a budget in Hilbert-Schmidt norm.
 ///
-/// A step of size `eta` on the pair `(x, x+)` adds a rank-one operator, most of which the stored
-/// points can express. What they cannot has the norm
+/// A step of size `eta` on the pair `(x, x+)` adds a rank-one operator, most of which is in the
+/// span of the stored points. The norm of the rest is
 ///
 /// ```text
 /// err^2 = eta^2 (dx |q|^2 + dn (|z|^2 + dx))
@@ -21,12 +21,12 @@ fn default_floor() -> f64 {
 ///
 /// with the squared distances `dx`, `dn` of the two states to their dictionaries, the coordinates
 /// `z` of `x` and the error `q` of the prediction of those of `x+`. This is the exact minimum of
-/// Hou et al. (4.11); its (F.2) keeps the second term only. The budget is compared with the norm, as in
-/// (4.10), not with its square, which their Algorithm 1 prints.
+/// Hou et al. (4.11); its (F.2) has the second term only. The budget is compared with the norm, as
+/// in (4.10), not with its square, as in their printed Algorithm 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HilbertSchmidt {
-    /// What may be lost in one step, zero or positive, multiplied by `step^power`.
+    /// Largest loss of one step, zero or positive, multiplied by `step^power`.
     pub budget: f64,
     /// Zero or positive: 0 for a constant budget, 2 or more for their Assumption 3.
     #[serde(default)]
@@ -34,24 +34,24 @@ pub struct HilbertSchmidt {
     /// Most points in each dictionary; no limit if `None`.
     #[serde(default)]
     pub max_size: Option<usize>,
-    /// Smallest share of a point that may become a coordinate.
+    /// Smallest residual share of a point that may become a coordinate.
     #[serde(default = "default_floor")]
     pub pivot_floor: f64,
 }
 
-/// The pair that may be stored, before the step on it.
+/// A pair before its step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    /// Size of the step about to be made.
+    /// Size of the next step.
     pub step: f64,
     /// `|z|^2`
     pub within: f64,
     /// `|q|^2`
     pub error: f64,
-    /// Where `x` stands relative to the stored states, and how many these are.
+    /// Position of `x` relative to the stored states, and their number.
     pub here: Projection,
     pub n_stored: usize,
-    /// Where `x+` stands relative to the stored next states, and how many these are.
+    /// Position of `x+` relative to the stored next states, and their number.
     pub there: Projection,
     pub n_stored_next: usize,
 }
@@ -69,20 +69,20 @@ impl HilbertSchmidt {
         Ok(self)
     }
 
-    /// What may be lost in a step of this size.
+    /// Largest loss of a step of this size.
     #[must_use]
     pub fn allowance(&self, step: f64) -> f64 {
         self.budget * step.powf(self.power)
     }
 
-    /// What a step loses when neither point is stored: `within` is `|z|^2`, `error` is `|q|^2`,
-    /// `dx` and `dn` are the squared distances of the two states to their dictionaries.
+    /// Loss of a step if neither point is stored: `within` is `|z|^2`, `error` is `|q|^2`, `dx` and
+    /// `dn` are the squared distances of the two states to their dictionaries.
     #[must_use]
     pub fn loss(step: f64, within: f64, error: f64, dx: f64, dn: f64) -> f64 {
         step * (dx * error + dn * (within + dx)).sqrt()
     }
 
-    /// Whether to store `x`, and whether to store `x+`: as few as the budget allows.
+    /// Whether to store `x`, and whether to store `x+`: as few points as the budget allows.
     pub(super) fn decide(&self, pair: &Candidate, paired: bool) -> (bool, bool) {
         let (dx, dn) = (pair.here.residual, pair.there.residual);
         let allowed = self.allowance(pair.step);

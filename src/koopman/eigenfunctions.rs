@@ -1,4 +1,4 @@
-//! Functions of states: coordinates, eigenfunctions, and the modes that make forecasts of these.
+//! Functions of states: coordinates, eigenfunctions, and modes.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::threads::ask_each_block;
 use crate::validate::one_row;
 
 impl Koopman {
-    /// Eigenvalues and eigenfunctions, kept until the operator changes. `O(m^3)`.
+    /// Eigenvalues and eigenfunctions, cached until the operator changes. `O(m^3)`.
     pub fn spectrum(&self) -> Result<Arc<Spectrum>> {
         let kept = &self.derived.spectrum;
         if let Some(known) = kept.get() {
@@ -104,9 +104,9 @@ impl Koopman {
         Ok(out)
     }
 
-    /// Modes of the state, or of functions given by their values at the stored next states (m, p): the
-    /// expectation after `n >= 1` steps is `sum_j value_j^n eigenfunction_j(x) mode_j`. The first `k`
-    /// eigenvalues count (one more where that would part a pair): (k, p).
+    /// Modes of the state, or of functions given by their values at the stored next states (m, p):
+    /// the expectation after `n >= 1` steps is `sum_j value_j^n eigenfunction_j(x) mode_j`, over
+    /// the first `k` eigenvalues (one more if that would separate a conjugate pair): (k, p).
     pub fn modes(&self, values: Option<ArrayView2<'_, f64>>, k: usize) -> Result<Array2<c64>> {
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
         let spectrum = self.spectrum()?;

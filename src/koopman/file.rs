@@ -9,12 +9,12 @@ use super::spec::KoopmanSpec;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer, load};
 
-/// What model files call an operator.
+/// Kind of operators in model files.
 pub(crate) const KIND: &str = "koopman";
 
 impl Koopman {
-    /// The operator as the bytes of a model file (see [`crate::persist`]). `extra` is any JSON of the
-    /// caller's, handed back on loading.
+    /// The bytes of a model file (see [`crate::persist`]). `extra` is any JSON of the caller,
+    /// returned on loading.
     pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
         self.write(&mut out);
@@ -47,7 +47,7 @@ impl Koopman {
         load(bytes, KIND, |spec: KoopmanSpec, from| Self::from_reader(&spec, from))
     }
 
-    /// Reads what [`write`](Self::write) wrote, of an operator with this specification.
+    /// Reads the output of [`write`](Self::write), for an operator with this specification.
     pub(crate) fn from_reader(spec: &KoopmanSpec, from: &Reader<'_>) -> Result<Self> {
         let mut model = spec.build()?;
         [model.n_seen] = from.counts("koopman.counts")?;

@@ -1,4 +1,4 @@
-//! Forecasts: powers of the operator, all of it or the leading part of its spectrum.
+//! Forecasts: powers of the operator, or of the leading part of its spectrum.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::interrupt::check;
 use crate::linalg::{Coordinates, loops, write_array};
 use crate::threads::ask_each_block;
 
-/// Numbers of a forecast from which on it pays to look for another way than powers of the operator.
+/// Numbers of a forecast above which alternatives to powers of the operator are considered.
 const WIDE: usize = 64;
 
 /// Which part of the operator a forecast uses; all of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Truncation {
-    /// The leading eigenvalues only, this many (one more where that would part a conjugate pair).
+    /// This many leading eigenvalues (one more if that would separate a conjugate pair).
     pub rank: Option<usize>,
     /// Eigenvalues outside the unit circle are moved onto it, so that no forecast grows without
     /// bound.
@@ -30,8 +30,8 @@ pub struct Truncation {
 impl Koopman {
     /// The expected state after each of `steps` (from 1), from each row of `x` (n, d): (steps, n, d).
     ///
-    /// The first step is the learner's own prediction of the next state, later ones apply powers of
-    /// the operator to it. Nothing stored but the operator is needed.
+    /// The first step is the learner's own prediction of the next state; later ones apply powers of
+    /// the operator to it. Stored points are not needed.
     pub fn forecast(
         &self,
         x: ArrayView2<'_, f64>,
@@ -41,7 +41,7 @@ impl Koopman {
         finite(self.forecast_unbounded(x, steps, truncation)?, steps)
     }
 
-    /// [`forecast`](Self::forecast), whether it is a number or not.
+    /// [`forecast`](Self::forecast), possibly not finite.
     pub(crate) fn forecast_unbounded(
         &self,
         x: ArrayView2<'_, f64>,
@@ -58,7 +58,8 @@ impl Koopman {
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
         let (weights, width) = (self.operator.estimate(), dictionaries.width());
         let last = steps.iter().copied().max().unwrap_or(0);
-        // Where both states of a pair have the same coordinates these weights are the operator: no copy of it.
+        // If both states of a pair have the same coordinates, these weights are the operator: no
+        // copy of it.
         let matrix = (last > 1 && !dictionaries.are_one()).then(|| self.matrix()).transpose()?;
         let (mut z, mut next) = (z.clone(), Coordinates::default());
         let of_output = |c: usize, z: &Coordinates| loops::dot(weights.col(c), z.in_lanes());
@@ -136,8 +137,8 @@ impl Koopman {
         Ok(out)
     }
 
-    /// The same by carrying along the coordinates of the rows, which takes less where these are fewer than the
-    /// numbers forecast.
+    /// The same by propagating the coordinates of the rows, which is cheaper if there are fewer
+    /// rows than forecast numbers.
     fn carry(
         &self,
         dictionaries: &Dictionaries,
@@ -189,7 +190,7 @@ impl Koopman {
         Ok(out)
     }
 
-    /// The operator and the weights of the first step with a part of the spectrum only.
+    /// The operator and the weights of the first step, restricted to a part of the spectrum.
     fn truncated(&self, first: Mat<f64>, truncation: Truncation) -> Result<(Arc<Mat<f64>>, Mat<f64>)> {
         let (mut matrix, mut first) = (self.matrix()?, first);
         if truncation == Truncation::default() {
@@ -219,7 +220,7 @@ impl Koopman {
     }
 }
 
-/// Forecasts (steps, n, p), if they are numbers.
+/// Forecasts (steps, n, p), if they are finite.
 fn finite(out: Array3<f64>, steps: &[usize]) -> Result<Array3<f64>> {
     match out.indexed_iter().find(|(_, v)| !v.is_finite()) {
         Some(((n, _, _), _)) => Err(Error::ForecastOverflow { steps: steps[n] }),
@@ -227,7 +228,7 @@ fn finite(out: Array3<f64>, steps: &[usize]) -> Result<Array3<f64>> {
     }
 }
 
-/// `matrix^by weights`: one product after the other, or by squares where these are fewer operations.
+/// `matrix^by weights`: by repeated products, or by squaring if that takes fewer operations.
 fn advance(matrix: &Mat<f64>, weights: Mat<f64>, by: usize) -> Result<Mat<f64>> {
     let (m, p) = (matrix.nrows() as f64, weights.ncols() as f64);
     if by as f64 * p <= 2.0 * m * (by as f64 + 1.0).log2() {

@@ -1,9 +1,9 @@
 //! Systems with inputs: forecasts under given inputs, and data for a controller.
 //!
 //! The kernel of a state with an input is the product of a kernel of states and a kernel of inputs.
-//! So the expectation of a product feature over the states that follow, at a given input, is the product
-//! of the expectation of its state's part and of the input's part: a forecast under a sequence of inputs
-//! is one matrix product a step whatever the inputs are.
+//! So the expectation of a product feature over the next states, at a given input, is the product
+//! of the expectation of its state's part and of the input's part: a forecast for a sequence of
+//! inputs is one matrix product a step.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Koopman {
         })
     }
 
-    /// The transitions of a system with inputs that has been learned.
+    /// The transitions of a system with inputs.
     pub(crate) fn transitions(&self) -> Result<Transitions> {
         let control = self.control()?;
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
@@ -69,9 +69,10 @@ impl Koopman {
     /// The expected state after each of `steps` (from 1), from each row of `x` (n, d) under the inputs
     /// (n, steps or more, k): (steps, n, d). One sequence, (1, steps or more, k), may serve all rows.
     ///
-    /// Each step is the learner's own prediction from the state expected before it. Carrying the expected features
-    /// of a state along, as powers of an operator do, multiplies the errors of all of them by the inputs': on a van der
-    /// Pol oscillator under random inputs the error after 50 steps was 180,000 deviations, and .30 this way.
+    /// Each step is the learner's own prediction from the state expected before it. Propagating the
+    /// expected features of a state, as powers of an operator do, multiplies their errors by those
+    /// of the inputs: on a van der Pol oscillator with random inputs the error after 50 steps was
+    /// 180,000 deviations, and .30 this way.
     pub fn forecast_under(
         &self,
         x: ArrayView2<'_, f64>,
@@ -201,14 +202,14 @@ impl Koopman {
     }
 }
 
-/// The inputs (count, width) of a step that act on rows from `at` on: one for all of them, or one for each.
+/// The inputs (count, width) of a step for rows from `at` on: one for all of them, or one for each.
 fn acting_on(inputs: ArrayView3<'_, f64>, step: usize, at: usize, count: usize, width: usize) -> Array2<f64> {
     let one = inputs.slice(s![.., step, ..]);
     let row = |i: usize| if one.nrows() == 1 { 0 } else { at + i };
     Array2::from_shape_fn((count, width), |(i, j)| one[[row(i), j]])
 }
 
-/// Points by their first `width` columns and by the others.
+/// Splits points into their first `width` columns and the others.
 fn split(points: &PointSet, width: usize) -> (PointSet, PointSet) {
     let rows = points.panel().to_array();
     (PointSet::gather(rows.slice(s![.., ..width])), PointSet::gather(rows.slice(s![.., width..])))
@@ -221,7 +222,7 @@ fn multiply(out: MatMut<'_, f64>, factors: &Mat<f64>) {
     }
 }
 
-/// The last of `steps`, for which there must be inputs.
+/// The last of `steps`, for which inputs are required.
 fn check_sequence(rows: usize, inputs: ArrayView3<'_, f64>, width: usize, steps: &[usize]) -> Result<usize> {
     let (sequences, length, found) = inputs.dim();
     if found != width {

@@ -63,8 +63,9 @@ impl Koopman {
         })
     }
 
-    /// Residuals of the first `k` eigenpairs on the pairs learned: the norm of `f(x+) - value f(x)` relative to that of
-    /// `f(x)` (k,). For a stochastic system a true pair has `sqrt(1 - |value|^2)`.
+    /// Residuals of the first `k` eigenpairs on the pairs learned: the norm of `f(x+) - value f(x)`
+    /// relative to that of `f(x)` (k,). For a stochastic system a true pair has `sqrt(1 -
+    /// |value|^2)`.
     ///
     /// M. Colbrook, A. Townsend, "Rigorous data-driven computation of spectral properties of Koopman operators for dynamical
     /// systems", 2024, equation (3.7).
@@ -83,10 +84,11 @@ impl Koopman {
 
     /// Influence of each block of the stream on the first `k` eigenvalues. O(m^2 k) per block.
     ///
-    /// With the left and right eigenvectors `w` and `v` of a value it is `w' P (sum z s' - value sum z z') v / w'v`, of
-    /// the pairs of the block, less its share of that of all: the infinitesimal jackknife (L. Jaeckel, 1972) over
-    /// blocks, which honours the correlation of pairs that are close in time. That of all is what regularization takes
-    /// from the value, as the eigenvectors are those of the regularized sums.
+    /// With the left and right eigenvectors `w` and `v` of a value it is `w' P (sum z s' - value
+    /// sum z z') v / w'v`, over the pairs of the block, minus its share of that of all pairs: the
+    /// infinitesimal jackknife (L. Jaeckel, 1972) over blocks, which accounts for the correlation
+    /// of pairs close in time. That of all pairs is the effect of regularization on the value,
+    /// since the eigenvectors are those of the regularized sums.
     pub fn influences(&self, k: usize) -> Result<Influences> {
         let spectrum = self.spectrum()?;
         let k = check_count("k", k, spectrum.values().len())?;
@@ -121,7 +123,8 @@ impl Koopman {
         Ok(Influences { on_values, shares, of_regularization: of_all })
     }
 
-    /// Duals of the first `k` eigenfunctions times `P`: what changes of the sums do to their values, as rows (k, m).
+    /// Duals of the first `k` eigenfunctions times `P`: derivative of the values with respect to
+    /// the sums, as rows (k, m).
     fn duals_of_sums(&self, spectrum: &std::sync::Arc<Spectrum>, k: usize) -> Result<Mat<c64>> {
         let duals = spectrum.duals(spectrum.whole(k))?;
         let ridge = self.operator.least_squares()?;

@@ -12,9 +12,9 @@ use crate::learner::Addend;
 use crate::model::{Merge, PartOrder};
 use crate::validate::{check_alike, check_width};
 
-/// An operator by least squares is `sum z z'` and `sum z s'` over its pairs, of the coordinates `z` of `x` and `s` of
-/// `x+`: the lifts of both dictionaries take these over. No pair is made of states that different parts learned,
-/// and a trajectory is not continued across a merge.
+/// An operator by least squares is `sum z z'` and `sum z s'` over its pairs, of the coordinates `z`
+/// of `x` and `s` of `x+`, which the maps to the joint dictionaries transform. No pair spans two
+/// parts, and a trajectory is not continued across a merge.
 impl Merge for Koopman {
     fn has_begun(&self) -> bool {
         self.dictionaries.is_some()
@@ -73,7 +73,7 @@ impl Merge for Koopman {
     }
 }
 
-/// From a part's outputs, the state and its coordinates, to the joint ones.
+/// Map from a part's outputs, the state and its coordinates, to the joint ones.
 fn with_states(lift: &Lift, width: usize) -> Lift {
     let lift = lift.as_ref()?;
     let (new, old) = (width + lift.nrows(), width + lift.ncols());

@@ -1,9 +1,9 @@
 //! The Koopman operator of a dynamical system, learned from a stream of pairs of states.
 //!
-//! The operator takes a function `f` of states to the function `x -> E[f(x+) | x]`, where `x+` is
-//! the state that follows `x`. It is linear whatever the dynamics, and its eigenfunctions are the
-//! quantities that decay, oscillate or stay. In nested coordinates it is a matrix, learned by the
-//! linear learners of this crate: their targets are coordinates too.
+//! The operator maps a function `f` of states to the function `x -> E[f(x+) | x]`, where `x+` is
+//! the next state after `x`. It is linear for any dynamics, and its eigenfunctions are the
+//! quantities that decay, oscillate or persist. In nested coordinates it is a matrix, learned by
+//! the linear learners of this crate: their targets are coordinates too.
 //!
 //! "Hou et al." is Hou, Sanjari, Dahlin, Koppel and Bose, "Nonparametric sparse online learning of the
 //! Koopman operator", 2024.

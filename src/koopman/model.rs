@@ -1,4 +1,4 @@
-//! The operator, and how it is learned.
+//! The operator and its learning.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -17,14 +17,14 @@ use crate::interrupt::check;
 use crate::linalg::to_array;
 use crate::validate::{check_lengths, check_rows, check_width, one_row};
 
-/// The last states of a trajectory (and the inputs that act on them), as many as are needed to continue with it.
+/// The last states of a trajectory (with their inputs), as many as are needed to continue it.
 #[derive(Clone, Debug)]
 pub(super) struct Tail {
     pub states: ndarray::Array2<f64>,
 }
 
-/// Learns the Koopman operator from pairs `(x, x+)`, one pass, in memory that depends on the number
-/// of stored states alone.
+/// Learns the Koopman operator from pairs `(x, x+)` in one pass, in memory that depends on the
+/// number of stored states alone.
 ///
 /// Two ways to learn, chosen by the specification:
 ///
@@ -36,10 +36,10 @@ pub(super) struct Tail {
 ///
 /// With `z(x)` the coordinates of a state, the learner's weights predict the coordinates of the
 /// next one, and the next state itself as further outputs, so that forecasts need no stored data.
-/// Any way of cutting a stream into calls gives the same model.
+/// The result does not depend on how a stream is split into calls.
 ///
-/// On one ordered trajectory a gradient learner with a constant step is biased towards what it saw
-/// last, and averaging does not mend that: shuffle by a replay buffer and average, or use least
+/// On one ordered trajectory a gradient learner with a constant step is biased towards the latest
+/// pairs, and averaging does not correct that: shuffle by a replay buffer and average, or use least
 /// squares.
 ///
 /// ```
@@ -180,7 +180,7 @@ impl Koopman {
         self.points(Dictionaries::dictionary)
     }
 
-    /// The stored next states, one a row: those of the conditional mean embedding.
+    /// The stored next states, one per row: those of the conditional mean embedding.
     #[must_use]
     pub fn dictionary_next(&self) -> Array2<f64> {
         self.points(Dictionaries::dictionary_next)
@@ -226,9 +226,9 @@ impl Koopman {
         self.learn_while(x, next, |_| true).map(|_| ())
     }
 
-    /// [`learn`](Self::learn) that can be watched and stopped: before each block of pairs `go_on` is called with how many
-    /// are done, and ends the call by returning false; a call with the rest of the pairs then gives the same model as
-    /// one with all, to the last bit. Returns how many pairs were learned.
+    /// [`learn`](Self::learn) with a callback: before each block of pairs `go_on` gets the number
+    /// of pairs done, and returns whether to continue; a later call with the other pairs then gives
+    /// the same model as one call, to the bit. Returns how many pairs were learned.
     pub fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -287,8 +287,9 @@ impl Koopman {
         self.flush_while(|| true).map(|_| ())
     }
 
-    /// [`flush`](Self::flush) that can be stopped between blocks of pairs, when `go_on` returns false; whether it is
-    /// done. If not, what is next to be learned continues it, to the same result.
+    /// [`flush`](Self::flush) that stops between blocks of pairs when `go_on` returns false;
+    /// returns whether it is complete. If not, the next learning call continues it, with the same
+    /// result.
     pub fn flush_while(&mut self, mut go_on: impl FnMut() -> bool) -> Result<bool> {
         let before = self.snapshot(usize::MAX / 2);
         self.derived = Derived::default();
@@ -310,8 +311,8 @@ impl Koopman {
         if large && self.operator.learns_blocks() { PAIRS } else { 1 }
     }
 
-    /// Takes in pairs `x, x+`, one after the other, or a single one if there is a replay buffer; whether those that
-    /// this gives out have all been learned.
+    /// Processes consecutive pairs `x, x+`, or a single one with a replay buffer; returns whether
+    /// all pairs that the buffer released have been learned.
     fn receive(&mut self, pairs: &[f64], go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
         if let Some(replay) = &mut self.replay {
             replay.push(pairs);
@@ -323,7 +324,7 @@ impl Koopman {
         Ok(true)
     }
 
-    /// Learns what the replay buffer gives out, if it does; whether that is all.
+    /// Learns the pairs that the replay buffer releases, if any; returns whether that is complete.
     fn drain(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
         let Some(mut replay) = self.replay.take() else { return Ok(true) };
         let mut result = Ok(true);
@@ -332,7 +333,7 @@ impl Koopman {
                 result = Ok(false);
             } else if replay.shuffle(self.block_size()) {
                 let learned = self.learn_pairs(replay.shuffled()).map_err(|error| match error {
-                    // Among shuffled pairs: the pair that filled the buffer stands for them.
+                    // With shuffled pairs, an error names the pair that filled the buffer.
                     Error::Diverged { .. } => Error::Diverged { row: 0 },
                     other => other,
                 });
@@ -354,7 +355,7 @@ impl Koopman {
         Ok(())
     }
 
-    /// Rounds with pairs `x, x+`, one after the other.
+    /// Rounds with consecutive pairs `x, x+`.
     fn learn_pairs(&mut self, pairs: &[f64]) -> Result<()> {
         match &mut self.dictionaries {
             Some(dictionaries) => dictionaries.learn(&mut self.operator, pairs),
@@ -362,8 +363,8 @@ impl Koopman {
         }
     }
 
-    /// What an error in a call of `n` pairs needs to put the model back. A single round puts itself
-    /// back, and least squares cannot fail on checked pairs unless their similarities have no bound.
+    /// State for the rollback of a call of `n` pairs. A single round rolls itself back, and least
+    /// squares cannot fail on validated pairs unless their similarities are unbounded.
     fn snapshot(&self, n: usize) -> Option<Self> {
         let several = n > 1 || self.dictionaries.is_none();
         let rounds = match &self.replay {
@@ -409,14 +410,14 @@ impl Koopman {
         check_rows(&kernel, what, rows)
     }
 
-    /// Refuses rows that are not states followed by what acts on them.
+    /// Refuses rows that are not states followed by inputs.
     pub(crate) fn check_joint(&self, what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
         let Some(control) = &self.spec.control else {
             return self.check_states(what, rows, self.n_features());
         };
         let expected = match self.n_features() {
             Some(width) => Some(width + control.width),
-            // At least one column is a state's.
+            // At least one column belongs to the state.
             None => (rows.ncols() <= control.width).then_some(1 + control.width),
         };
         check_width(what, expected, rows.ncols())?;
@@ -429,7 +430,7 @@ impl Koopman {
         }
     }
 
-    /// The dictionaries, once there are any, with rows `x` checked against them.
+    /// The dictionaries, after validating rows `x` against them.
     pub(super) fn ready(&self, what: &'static str, x: ArrayView2<'_, f64>) -> Result<&Dictionaries> {
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
         self.check_joint(what, x)?;

@@ -68,7 +68,7 @@ impl Method {
 }
 
 impl Operator {
-    /// One that keeps sums over at most this many blocks of pairs, none if that is 0.
+    /// With sums over at most this many blocks of pairs; none if that is 0.
     pub fn new(spec: &LearnerSpec, n_blocks: usize) -> Result<Self> {
         let method = Method::new(spec)?;
         let sums = match &method {
@@ -85,7 +85,7 @@ impl Operator {
         Ok(Self { method, sums: sums.map(Box::new) })
     }
 
-    /// This learner, with these sums over what it has learned.
+    /// This learner, with these sums over its pairs.
     pub fn of(ridge: Ridge, sums: Option<BlockedSums>) -> Self {
         Self { method: Method::LeastSquares(Box::new(ridge)), sums: sums.map(Box::new) }
     }
@@ -97,7 +97,7 @@ impl Operator {
         }
     }
 
-    /// The learner, if it is made of sums over pairs, which add.
+    /// The learner, if it is determined by sums over pairs.
     pub fn least_squares(&self) -> Result<&Ridge> {
         match &self.method {
             Method::LeastSquares(ridge) => ridge.check_adds().map(|()| &**ridge),
@@ -121,7 +121,7 @@ impl Operator {
         }
     }
 
-    /// The learner, if it goes by steps.
+    /// The learner, if it takes gradient steps.
     pub fn descent_mut(&mut self) -> Option<&mut Gradient> {
         match &mut self.method {
             Method::LeastSquares(_) => None,
@@ -138,7 +138,7 @@ impl Operator {
         self.sums.as_deref_mut()
     }
 
-    /// The weights (coordinates of `x`, outputs) that the operator is made of.
+    /// The weights (coordinates of `x`, outputs) that determine the operator.
     pub fn estimate(&self) -> &Panel {
         match &self.method {
             Method::LeastSquares(ridge) => ridge.weights(),
@@ -146,7 +146,7 @@ impl Operator {
         }
     }
 
-    /// What multiplies `error z'` in the next round; 1 for least squares, which has no step.
+    /// Factor of `error z'` in the next round; 1 for least squares, which has no step.
     pub fn step(&self) -> f64 {
         match &self.method {
             Method::LeastSquares(_) => 1.0,
@@ -159,23 +159,24 @@ impl Operator {
         self.learner().can_diverge()
     }
 
-    /// Whether it goes by steps whose loss an admission rule can judge.
+    /// Whether it takes steps whose loss an admission rule can evaluate.
     pub fn descends(&self) -> bool {
         matches!(&self.method, Method::Descent(_))
     }
 
-    /// Whether rounds can be carried out a block at a time.
+    /// Whether rounds can be processed by blocks.
     pub fn learns_blocks(&self) -> bool {
         self.learner().blocks_from() < usize::MAX
     }
 
-    /// Stored states from which on they are faster that way: fewer than where there is one output, since
-    /// a row is more work (see `benches/koopman.rs`).
+    /// Stored states above which blocks are faster: fewer than with one output, since a row is more
+    /// work (see `benches/koopman.rs`).
     pub fn blocks_from(&self) -> usize {
         self.learner().blocks_from() / 2
     }
 
-    /// One round: from the coordinates `z`, the state that follows and its coordinates `s`, which are one `target`.
+    /// One round: from the coordinates `z`; the next state and its coordinates `s` are one
+    /// `target`.
     pub fn learn(
         &mut self,
         z: &Coordinates,
@@ -190,13 +191,13 @@ impl Operator {
         Ok(())
     }
 
-    /// Rounds at the rows of `z` with the columns of `y` for targets. False, with nothing changed, where they
-    /// cannot be carried out together: rows that are too large for it may still go one by one.
+    /// Rounds at the rows of `z` with the columns of `y` as targets. False, with nothing changed,
+    /// if a block is not possible: rows that are too large for it may still be learned one by one.
     pub fn learn_block(&mut self, z: MatRef<'_, f64>, y: MatRef<'_, f64>) -> bool {
         let rows = Rows { z, y, weights: None, novel: &[], loss_driven: false };
         let learned = self.learner_mut().learn_block(&rows, None).is_ok_and(|done| done == z.nrows());
         if let (true, Some(sums)) = (learned, &mut self.sums) {
-            // Their coordinates are the last of the outputs.
+            // The coordinates are the last outputs.
             sums.add_block(z, y.subrows(y.nrows() - z.ncols(), z.ncols()));
         }
         learned

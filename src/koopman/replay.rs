@@ -7,25 +7,25 @@ use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 use crate::random;
 
-/// Holds pairs until there are enough, then gives them out shuffled, several times over.
+/// Collects pairs until the buffer is full, then releases them shuffled, several times.
 ///
-/// Pairs along one trajectory resemble each other, and a gradient learner with a constant step
-/// follows the latest of them; shuffled, they are nearly independent. What comes out depends on
-/// the seed and on the pairs that went in, not on how they were cut into calls.
+/// Consecutive pairs of a trajectory are correlated, and a gradient learner with a constant step
+/// follows the latest of them; shuffled, they are nearly independent. The order depends on the seed
+/// and on the pairs, not on how they were split into calls.
 #[derive(Clone, Debug)]
 pub(super) struct Replay {
     spec: ReplaySpec,
     /// Random numbers drawn so far.
     drawn: u64,
-    /// `x` and `x+` of each pair held, one after the other.
+    /// `x` and `x+` of each pair, consecutively.
     held: Vec<f64>,
     /// Numbers of a pair.
     width: usize,
-    /// The order of the pass at hand, and how much of it was given out.
+    /// Order of the current pass, and number of pairs released.
     order: Vec<usize>,
     given: usize,
     passes_done: usize,
-    /// Whether it is being emptied, during which it accepts no pairs.
+    /// Whether it is being emptied and accepts no pairs.
     open: bool,
     shuffled: Vec<f64>,
 }
@@ -51,7 +51,7 @@ impl Replay {
         self.held.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// The pairs held, one a row; `None` if there is none.
+    /// The pairs, one per row; `None` if empty.
     pub fn held(&self) -> Option<ArrayView2<'_, f64>> {
         ArrayView2::from_shape((self.len(), self.width), &self.held).ok().filter(|pairs| !pairs.is_empty())
     }
@@ -61,25 +61,25 @@ impl Replay {
         self.len() + n >= self.spec.size
     }
 
-    /// Takes in a pair `x, x+`, and opens when there are enough.
+    /// Adds a pair `x, x+`, and opens when full.
     pub fn push(&mut self, pair: &[f64]) {
         self.width = pair.len();
         self.held.extend_from_slice(pair);
         self.open = self.len() >= self.spec.size;
     }
 
-    /// Starts to be emptied, unless it is.
+    /// Opens the buffer.
     pub fn open(&mut self) {
         self.open = true;
     }
 
-    /// Whether it is being emptied.
+    /// Whether it is open.
     pub fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Lays out the next pairs to be learned, at most `most`, in shuffled order; false, with the buffer
-    /// empty and closed, once each pair held was given out as often as specified.
+    /// Copies the next pairs, at most `most`, in shuffled order; false, with the buffer empty and
+    /// closed, once each pair was released as often as specified.
     pub fn shuffle(&mut self, most: usize) -> bool {
         let n = self.len();
         if self.given == self.order.len() {
@@ -107,12 +107,12 @@ impl Replay {
         true
     }
 
-    /// The pairs that [`shuffle`](Self::shuffle) laid out, one after the other.
+    /// The pairs of the last [`shuffle`](Self::shuffle), consecutively.
     pub fn shuffled(&self) -> &[f64] {
         &self.shuffled
     }
 
-    /// A number below `n`, each as likely.
+    /// A uniform random number below `n`.
     fn below(&mut self, n: usize) -> usize {
         let drawn = random::below(self.spec.seed, self.drawn, n as u64);
         self.drawn += 1;
@@ -132,7 +132,7 @@ impl Replay {
         [self.drawn] = from.counts("replay.drawn")?;
         let (rows, cols, held) = from.matrix("replay.pairs")?;
         self.open = from.has("replay.order");
-        // One that is full is open.
+        // A full buffer is open.
         let fits = rows < self.spec.size + usize::from(self.open);
         if (rows > 0 && cols != width) || !fits {
             return Err(Error::file("replay.pairs has the wrong shape"));

@@ -11,14 +11,14 @@ use crate::error::{Error, Result};
 use crate::interrupt::aside;
 use crate::validate::check_lengths;
 
-/// Which residual.
+/// Kind of residual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Residual {
     /// Norm of `K phi - value phi`: the part of `phi(x+) - value phi(x)` that the state explains.
     #[default]
     Projected,
-    /// Norm of `phi(x+) - value phi(x)` itself: right for deterministic systems; noise leaves
-    /// `sqrt(1 - |value|^2)` of a true eigenfunction.
+    /// Norm of `phi(x+) - value phi(x)` itself: for deterministic systems; with noise a true
+    /// eigenfunction has `sqrt(1 - |value|^2)`.
     Raw,
 }
 
@@ -26,9 +26,9 @@ impl Koopman {
     /// Residuals of the first `k` eigenpairs on pairs `x`, `next` (n, d) that were not learned, relative
     /// to the root mean square of the eigenfunction there: 0 is perfect. (k,)
     ///
-    /// The projected one regresses `phi(x+) - value phi(x)` on the coordinates of `x` and takes
-    /// off what chance alone would explain, so it is 0 for eigenfunctions that cannot be distinguished from
-    /// true ones by these pairs; give it several times more pairs than there are stored points.
+    /// The projected one regresses `phi(x+) - value phi(x)` on the coordinates of `x` and subtracts
+    /// the explained variance expected by chance, so it is 0 for eigenfunctions that these pairs
+    /// cannot distinguish from true ones; use several times more pairs than stored points.
     pub fn residuals(
         &self,
         x: ArrayView2<'_, f64>,
@@ -86,8 +86,8 @@ impl Koopman {
     }
 }
 
-/// How many numbers the regression on coordinates is free to choose, and of each function (a column of `cross`) the
-/// part of its square that the regression explains. O(m^3)
+/// Degrees of freedom of the regression on coordinates, and for each function (a column of `cross`)
+/// the explained part of its square. O(m^3)
 fn explained(gram: Mat<f64>, cross_re: &Mat<f64>, cross_im: &Mat<f64>) -> Result<(f64, Vec<f64>)> {
     let (m, k) = (gram.nrows(), cross_re.ncols());
     let small = 1e-6 * (0..m).map(|i| gram[(i, i)]).sum::<f64>() / m as f64;

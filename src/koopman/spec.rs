@@ -9,7 +9,7 @@ use crate::kernel::KernelSpec;
 use crate::learner::{LearnerSpec, RidgeSpec};
 use crate::persist::parse_text;
 
-/// Which points are stored, and in how many dictionaries.
+/// Stored points, and number of dictionaries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -19,11 +19,11 @@ pub enum DictionariesSpec {
     /// One dictionary of states `x` and one of states `x+`, admission pair by pair; either may be
     /// stored without the other.
     Separate(AdmissionSpec),
-    /// The same, but a pair is stored whole or not at all (Hou et al., Algorithm 1).
+    /// The same, but both states of a pair are stored or none (Hou et al., Algorithm 1).
     Paired(AdmissionSpec),
 }
 
-/// Which pairs are stored.
+/// Admission of pairs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -41,16 +41,16 @@ impl AdmissionSpec {
     }
 }
 
-/// Parameters of a buffer that feeds pairs in shuffled order.
+/// Parameters of a replay buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplaySpec {
-    /// Pairs held until they are shuffled and learned, at least 1.
+    /// Pairs per shuffle, at least 1.
     pub size: usize,
     /// How often each pair is learned, from 1 to 1000.
     #[serde(default = "once")]
     pub passes: usize,
-    /// Where the shuffling starts; the same seed gives the same order.
+    /// Seed of the order.
     #[serde(default)]
     pub seed: u64,
 }
@@ -68,13 +68,13 @@ impl ReplaySpec {
     }
 }
 
-/// Inputs that act on a system from outside: its states are followed by them in the rows learned from.
+/// Inputs of a system, which follow the states in the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControlSpec {
-    /// Numbers of an input, at least 1.
+    /// Number of components of an input, at least 1.
     pub width: usize,
-    /// Similarity of inputs. It multiplies that of the states they act on.
+    /// Similarity of inputs, which multiplies that of the states.
     #[serde(default)]
     pub kernel: KernelSpec,
 }
@@ -95,23 +95,23 @@ impl ControlSpec {
     }
 }
 
-/// A whole operator as it is written down.
+/// Specification of an operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KoopmanSpec {
     /// Similarity of states.
     pub kernel: KernelSpec,
-    /// Which states are stored.
+    /// Stored states.
     pub dictionaries: DictionariesSpec,
-    /// How the operator is learned: by ridge or by gradient.
+    /// Learner: ridge or gradient.
     pub learner: LearnerSpec,
-    /// Learn in shuffled order.
+    /// Replay buffer.
     pub replay: Option<ReplaySpec>,
-    /// Inputs that act on the system, if there are any.
+    /// Inputs of the system, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlSpec>,
-    /// Keep sums over the pairs learned, for the errors of eigenvalues, residuals and scores without further pairs: in
-    /// at most this many blocks of the stream, 1 or from 8. 0: none.
+    /// Sums over the pairs learned, for standard errors of eigenvalues, and residuals and scores
+    /// without further pairs: at most this many blocks of the stream, 1 or from 8. 0: none.
     ///
     /// For least squares on one dictionary, without a replay buffer. `3 n_blocks m^2` numbers.
     #[serde(skip_serializing_if = "is_zero")]

@@ -16,12 +16,12 @@ use crate::interrupt::aside;
 /// Two moduli closer than this, relative to the largest, are the same for sorting.
 const SAME: f64 = 1e-10;
 
-/// The eigenvalues of an operator by falling modulus, with its eigenfunctions.
+/// Eigenvalues of an operator by descending modulus, with its eigenfunctions.
 ///
-/// For equal moduli the larger real part comes first; the two of a conjugate pair stand together, the
-/// one of positive imaginary part first. Each right eigenfunction has mean square 1 over the stored
-/// states, and its mean over them with weights 1, 1/2, 1/4, ... is real and positive: stored points
-/// stay, so sign and phase stay while the stream continues.
+/// For equal moduli the larger real part comes first; a conjugate pair is adjacent, with positive
+/// imaginary part first. Each right eigenfunction has mean square 1 over the stored states, and its
+/// mean over them with weights 1, 1/2, 1/4, ... is real and positive: stored points stay, so sign
+/// and phase are constant along the stream.
 #[derive(Clone, Debug)]
 pub struct Spectrum {
     values: Vec<c64>,

@@ -1,9 +1,10 @@
 //! The model file: a safetensors container with the configuration as JSON in its metadata.
 //!
-//! One format for every model. Arrays are little-endian float64 (or uint64 for counts), row after
-//! row, so any safetensors reader can open a model; of Cholesky factors and symmetric inverses what is on and below
-//! the diagonal, as one row. The metadata's one key, `kernelstream`, holds `{"version": 1, "kind": ..., "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of
-//! 64 bits over kind, spec, extra and arrays, finds the damage that leaves a file readable.
+//! One format for every model. Arrays are little-endian float64 (or uint64 for counts), row-major,
+//! so any safetensors reader can open a model; of Cholesky factors and symmetric inverses the lower
+//! triangle, as one row. The metadata's one key, `kernelstream`, holds `{"version": 1, "kind": ...,
+//! "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of 64 bits over kind, spec,
+//! extra and arrays, detects damage that leaves a file readable.
 
 #[cfg(feature = "files")]
 mod files;
@@ -29,30 +30,30 @@ pub const FORMAT_VERSION: u32 = 1;
 
 const KEY: &str = "kernelstream";
 
-/// Counts grow by one a row: none comes near this, at which they stop in a file.
+/// Largest count in a file; counts grow by one a row and do not reach it.
 const MOST_COUNTED: u64 = 1 << 53;
 
 /// Most columns of an array without entries, whose length does not determine them.
 const MOST_EMPTY: usize = 1 << 20;
 
-/// A model that goes into a model file.
+/// A model that can be saved.
 pub trait Persist: Sized {
-    /// A model that has seen nothing yet, from its specification: all parameters checked.
+    /// An untrained model from its specification, with validated parameters.
     fn from_spec(spec: serde_json::Value) -> Result<Self>;
 
-    /// How this model is written down: what [`from_spec`](Self::from_spec) takes.
+    /// The specification, as for [`from_spec`](Self::from_spec).
     fn spec_json(&self) -> Result<serde_json::Value>;
 
-    /// The model as the bytes of a model file. `extra` is any JSON of the caller's, handed back on loading, and
-    /// part of the checksum. Python keeps the note of a model in it, as the object `note`: what a program wants to find
-    /// again with the rows that are learned, such as the offset of a stream.
+    /// The bytes of a model file. `extra` is any JSON of the caller, returned on loading, and part
+    /// of the checksum. Python stores the note of a model in it, as the object `note`: for example
+    /// the offset in a stream of the rows learned.
     fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>>;
 
-    /// A model from the bytes of a model file, with the caller's JSON. The model continues as the saved one
-    /// would have, to the last bit.
+    /// Reads the bytes of a model file, with the caller's JSON. The model continues as the saved
+    /// one would have, to the bit.
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)>;
 
-    /// Writes the model to a file, in one step: there is never half a file under this name.
+    /// Writes the model to a file atomically.
     #[cfg(feature = "files")]
     fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
         write_file(path, &self.to_bytes(extra)?)
@@ -65,7 +66,7 @@ pub trait Persist: Sized {
     }
 }
 
-/// A specification in JSON, or what is wrong with it and where.
+/// Parses a specification in JSON; errors name the part.
 pub(crate) fn parse<T: DeserializeOwned>(part: &'static str, spec: serde_json::Value) -> Result<T> {
     serde_path_to_error::deserialize(spec).map_err(|e| {
         let place = e.path().iter().next().map(|_| format!("{}: ", e.path()));
@@ -80,9 +81,9 @@ pub(crate) fn parse_text<T: DeserializeOwned>(part: &'static str, json: &str) ->
     parse(part, serde_json::from_str(json).map_err(broken)?)
 }
 
-/// A model from the bytes of a file of this kind, and the caller's JSON: `read` is given how the model is
-/// written down and its arrays. Whatever is wrong is an [`Error::ModelFile`], an array that nobody asked for
-/// included: it is one that has another name than it should.
+/// Reads a file of this kind, with the caller's JSON: `read` gets the specification and the arrays.
+/// Any fault is an [`Error::ModelFile`], also an array that is not read: it may be another array
+/// that was renamed.
 pub(crate) fn load<S: DeserializeOwned, M>(
     bytes: &[u8],
     kind: &str,
@@ -94,8 +95,8 @@ pub(crate) fn load<S: DeserializeOwned, M>(
     Ok((model, from.header.extra))
 }
 
-/// The model in a file inside the file of another, if it is what that one's configuration says, as
-/// `expected` is. That is looked at first: so files in files end where the configuration does.
+/// Reads a file inside the file of another model if its specification is that of `expected`. This
+/// is checked first, so that the depth of nested files is that of the specification.
 pub(crate) fn load_inside<M: Persist>(from: &Reader<'_>, name: &str, expected: &M) -> Result<M> {
     let file = from.bytes(name)?;
     let spec = Reader::open(file)?.header.spec;
@@ -114,8 +115,8 @@ struct Header {
     checksum: String,
 }
 
-/// Whether JSON, in a file of this length, takes at most the memory that files may take: about 50 bytes for each value,
-/// and 1,600 for each object, its copies and Python's included.
+/// Whether JSON in a file of this length is within the memory allowed for files: about 50 bytes for
+/// each value, and 1,600 for each object, with its copies and Python's.
 fn is_affordable(json: &str, length: usize) -> bool {
     let of_byte = |byte: &u8| match byte {
         b'{' => 1600,
@@ -129,7 +130,7 @@ fn is_affordable(json: &str, length: usize) -> bool {
 struct Checksum(u64);
 
 impl Checksum {
-    /// That of a header; its arrays follow in the order of their names.
+    /// Checksum of a header; its arrays follow in the order of their names.
     fn new(kind: &str, spec: &serde_json::Value, extra: &serde_json::Value) -> Self {
         let mut sum = Self(0xcbf2_9ce4_8422_2325);
         sum.add(format!("{kind}\n{spec}\n{extra}\n").as_bytes());
@@ -168,12 +169,12 @@ struct Entry {
 #[derive(Default)]
 pub struct Writer {
     entries: Vec<Entry>,
-    /// The first array with a number that is not finite, which no file may hold.
+    /// Name of the first array with a number that is not finite, which is refused.
     overflow: Option<String>,
 }
 
 impl Writer {
-    /// An array of numbers (rows, cols), row after row.
+    /// An array of numbers (rows, cols), row-major.
     pub fn matrix(&mut self, name: &str, rows: usize, cols: usize, values: &[f64]) {
         debug_assert_eq!(values.len(), rows * cols);
         if self.overflow.is_none() && values.iter().any(|v| !v.is_finite()) {
@@ -187,13 +188,13 @@ impl Writer {
         });
     }
 
-    /// A square matrix of which what is on and below the diagonal says all, given whole, row after row.
+    /// A square matrix, given whole, of which only the lower triangle is stored.
     pub fn lower(&mut self, name: &str, dim: usize, values: &[f64]) {
         let rows = (0..dim).flat_map(|i| &values[i * dim..=i * dim + i]);
         self.vector(name, &rows.copied().collect::<Vec<_>>());
     }
 
-    /// The same with gaps (NaN), whose places are an array of their own.
+    /// The same with gaps (NaN), whose positions are a separate array.
     pub fn matrix_with_gaps(&mut self, (name, gaps): (&str, &str), rows: usize, cols: usize, values: &[f64]) {
         let places = values.iter().enumerate().filter(|(_, value)| value.is_nan());
         self.counts(gaps, &places.map(|(place, _)| place as u64).collect::<Vec<_>>());
@@ -221,8 +222,8 @@ impl Writer {
         self.entries.push(Entry { name: name.to_owned(), dtype: Dtype::U8, shape: vec![bytes.len()], bytes });
     }
 
-    /// The whole file. `extra` is the caller's own, any JSON. A model with numbers that are not finite is
-    /// refused, rather than written in the place of one that can be loaded.
+    /// The whole file. `extra` is any JSON of the caller. A model with numbers that are not finite
+    /// is refused, so that it does not replace a valid file.
     pub fn finish(
         mut self,
         kind: &str,
@@ -256,11 +257,11 @@ impl Writer {
     }
 }
 
-/// A model file taken apart, each array checked as it is read.
+/// Reader of a model file; arrays are checked as they are read.
 pub struct Reader<'a> {
     tensors: SafeTensors<'a>,
     header: Header,
-    /// Arrays that were asked for.
+    /// Arrays that were read.
     read: RefCell<HashSet<String>>,
 }
 
@@ -276,7 +277,8 @@ impl<'a> Reader<'a> {
         if !is_affordable(header, bytes.len()) {
             return Err(Error::file("its configuration would take far more memory than the file"));
         }
-        // The version is read first, so that a newer file says so whatever else it holds.
+        // The version is read first, so that the error for a newer file is right whatever else it
+        // contains.
         let broken = |e: serde_json::Error| Error::file(format!("its configuration is broken ({e})"));
         let Version { version } = serde_json::from_str(header).map_err(broken)?;
         if version == 0 || version > FORMAT_VERSION {
@@ -299,7 +301,7 @@ impl<'a> Reader<'a> {
         Ok(Self { tensors, header, read: RefCell::default() })
     }
 
-    /// [`open`](Self::open) for a model of this kind, and how it is written down.
+    /// [`open`](Self::open) for a model of this kind, with its specification.
     pub fn open_as<T: DeserializeOwned>(bytes: &'a [u8], kind: &str) -> Result<(Self, T)> {
         let from = Self::open(bytes)?;
         if from.kind() != kind {
@@ -310,31 +312,31 @@ impl<'a> Reader<'a> {
         Ok((from, spec))
     }
 
-    /// What the file holds.
+    /// Kind of the model.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.header.kind
     }
 
-    /// The configuration.
+    /// The specification.
     #[must_use]
     pub fn spec(&self) -> &serde_json::Value {
         &self.header.spec
     }
 
-    /// The caller's own JSON.
+    /// The caller's JSON.
     #[must_use]
     pub fn extra(&self) -> &serde_json::Value {
         &self.header.extra
     }
 
-    /// Whether there is such an array.
+    /// Whether this array exists.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.tensors.tensor(name).is_ok()
     }
 
-    /// Refuses a file with an array that nobody asked for.
+    /// Refuses a file with an array that was not read.
     fn check_all_read(&self) -> Result<()> {
         let read = self.read.borrow();
         match self.tensors.iter().find(|(name, _)| !read.contains(*name)) {
@@ -354,7 +356,7 @@ impl<'a> Reader<'a> {
         Ok(view)
     }
 
-    /// An array of finite numbers: rows, columns and the entries row after row.
+    /// An array of finite numbers: rows, columns, and the entries in row-major order.
     pub fn matrix(&self, name: &str) -> Result<(usize, usize, Vec<f64>)> {
         let view = self.raw(name, Dtype::F64, 2)?;
         if view.data().is_empty() && view.shape().iter().any(|n| *n > MOST_EMPTY) {
@@ -367,13 +369,13 @@ impl<'a> Reader<'a> {
         Ok((view.shape()[0], view.shape()[1], values))
     }
 
-    /// Whether there is such an array of numbers and it has no entries.
+    /// Whether this array of numbers exists and is empty.
     #[must_use]
     pub(crate) fn is_empty(&self, name: &str) -> bool {
         self.raw(name, Dtype::F64, 2).is_ok_and(|view| view.data().is_empty())
     }
 
-    /// An array of finite numbers of this very shape.
+    /// An array of finite numbers of this shape.
     pub fn matrix_of(&self, name: &str, rows: usize, cols: usize) -> Result<Vec<f64>> {
         match self.matrix(name)? {
             (r, c, values) if (r, c) == (rows, cols) => Ok(values),
@@ -381,7 +383,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What [`Writer::matrix_with_gaps`] wrote, of this very shape.
+    /// Reads the output of [`Writer::matrix_with_gaps`], of this shape.
     pub fn matrix_with_gaps(&self, (name, gaps): (&str, &str), rows: usize, cols: usize) -> Result<Vec<f64>> {
         let mut values = self.matrix_of(name, rows, cols)?;
         for gap in self.all_counts(gaps)? {
@@ -391,8 +393,9 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
-    /// What [`Writer::lower`] wrote: the size of the matrix and all of its entries, row after row. Those above the diagonal
-    /// are those below it if it is symmetric, and zero if not.
+    /// Reads the output of [`Writer::lower`]: the size of the matrix and all of its entries,
+    /// row-major. The upper triangle is the transpose of the lower one if the matrix is symmetric,
+    /// else zero.
     pub fn lower(&self, name: &str, symmetric: bool) -> Result<(usize, Vec<f64>)> {
         let (rows, cols, values) = self.matrix(name)?;
         let dim = ((8 * cols + 1).isqrt() - 1) / 2;
@@ -417,7 +420,7 @@ impl<'a> Reader<'a> {
         self.matrix_of(name, 1, len)
     }
 
-    /// What [`Writer::bytes`] wrote.
+    /// Reads the output of [`Writer::bytes`].
     pub fn bytes(&self, name: &str) -> Result<&'a [u8]> {
         self.raw(name, Dtype::U8, 1).map(|view| view.data())
     }

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// How many times larger or smaller than its default a number may be: experiments need no more, and within this no number
-/// asks for much memory or divides by 0.
+/// Largest factor between a parameter and its default: enough for experiments, and without
+/// excessive memory or divisions by 0.
 const MAX_FACTOR: f64 = 4.0;
 
 /// Refuses parameters that are far from their defaults.

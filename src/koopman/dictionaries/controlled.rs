@@ -9,7 +9,7 @@ use crate::kernel::KernelSpec;
 use crate::koopman::operator::Operator;
 use crate::persist::{Reader, Writer};
 
-/// Each state `x` with the input that acts on it in one dictionary, each `x+` in the other.
+/// Each state `x` followed by its input in one dictionary, each `x+` in the other.
 #[derive(Clone, Debug)]
 pub(in crate::koopman) struct Controlled {
     dictionary: Nested,
@@ -25,7 +25,7 @@ impl Controlled {
         Ok(Self::of(begun(basis, joint.0, joint.1)?, begun(basis, states.0, states.1)?))
     }
 
-    /// With states that are stored already.
+    /// With states that are already stored.
     pub fn of(dictionary: Nested, dictionary_next: Nested) -> Self {
         Self {
             dictionary,

@@ -1,4 +1,4 @@
-//! What every kind of dictionaries does.
+//! Interface of all kinds of dictionaries.
 
 use faer::{Mat, MatRef};
 
@@ -9,15 +9,15 @@ use crate::koopman::operator::Operator;
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
-/// What the dictionary and the next one are called in model files.
+/// Names of the dictionary and of the next one in model files.
 pub(in crate::koopman) const FILED: [&str; 2] = ["inputs", "outputs"];
 
 /// Nested features of the states `x` and of the states `x+`, which may be the same.
 pub(in crate::koopman) trait Kind {
-    /// That of the states `x`, each followed by the input that acts on it if there are inputs.
+    /// Features of the states `x`, each followed by its input if there are inputs.
     fn dictionary(&self) -> &NestedFeatures;
 
-    /// That of the states `x+`.
+    /// Features of the states `x+`.
     fn dictionary_next(&self) -> &NestedFeatures;
 
     /// Numbers of points in the dictionary and in the next one.
@@ -28,15 +28,14 @@ pub(in crate::koopman) trait Kind {
     /// A round with one pair. On an error points may be stored already.
     fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64]) -> Result<()>;
 
-    /// Rounds with pairs `x, x+`, one after the other in `pairs`: the same as one by one to rounding, by
-    /// matrix products. False, with nothing changed, where that cannot be done.
-    ///
-    /// Coordinates of all states of the block, their inner products and what the weights before it make of
-    /// them are matrix products. Then the pairs are walked in order on numbers of the block alone: who is
-    /// stored, what errors are made. Last, the weights receive the whole block.
+    /// Rounds with consecutive pairs `x, x+` of `pairs`: equal to one by one to rounding, by matrix
+    /// products. False, with nothing changed, if that is not possible.
+    /// || Coordinates of all states of the block, their inner products and the predictions by the
+    /// weights before it are matrix products. Then the pairs are processed in order on numbers of
+    /// the block alone: admission and errors. Last, the weights receive the whole block.
     fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<bool>;
 
-    /// Forgets what was stored beyond these sizes.
+    /// Drops the points beyond these sizes.
     fn truncate(&mut self, sizes: (usize, usize));
 
     /// See [`Dictionaries::matrix`](super::Dictionaries::matrix).
@@ -44,14 +43,14 @@ pub(in crate::koopman) trait Kind {
         weights.to_owned()
     }
 
-    /// Writes what is stored.
+    /// Writes the stored points.
     fn write(&self, out: &mut Writer);
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads the output of [`write`](Self::write).
     fn read(&mut self, from: &Reader<'_>, joint: &KernelSpec, states: &KernelSpec) -> Result<()>;
 }
 
-/// What the round of one pair works on, kept so that no pair allocates.
+/// Scratch of a round, kept so that no pair allocates.
 #[derive(Clone, Debug, Default)]
 pub(in crate::koopman) struct RoundScratch {
     /// Coordinates of `x` and of `x+`.
@@ -62,7 +61,7 @@ pub(in crate::koopman) struct RoundScratch {
 }
 
 impl RoundScratch {
-    /// What the learner is to predict: the next state, then its coordinates.
+    /// Targets of the learner: the next state, then its coordinates.
     pub fn set_target(&mut self, next: &[f64]) {
         self.target.clear();
         self.target.extend_from_slice(next);
@@ -71,7 +70,7 @@ impl RoundScratch {
     }
 }
 
-/// The features of a dictionary that was begun when it was made.
+/// The features of a dictionary after its creation.
 pub(in crate::koopman) fn features_of(nested: &Nested) -> &NestedFeatures {
     nested.dictionary().unwrap_or_else(|| unreachable!("the width is known since it was made"))
 }

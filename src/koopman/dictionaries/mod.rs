@@ -1,6 +1,6 @@
-//! The stored states, and how pairs of states become rounds of the operator.
+//! The stored states, and the rounds of the operator.
 //!
-//! A kind of dictionaries is one file with a [`Kind`]: the round of one pair, and of a block of them.
+//! Each kind of dictionaries is one file with a [`Kind`]: the rounds of single pairs and of blocks.
 
 mod controlled;
 mod kind;
@@ -31,8 +31,7 @@ pub(super) enum Dictionaries {
     Shared(Box<Shared>),
     /// One each; admission is by pairs.
     Separate(Box<Separate>),
-    /// One for states with the inputs that act on them and one for the states that follow; admission
-    /// is point by point.
+    /// One for states with their inputs and one for next states; admission is point by point.
     Controlled(Box<Controlled>),
 }
 
@@ -79,12 +78,12 @@ impl Dictionaries {
         }
     }
 
-    /// That of the states `x`, each followed by the input that acts on it if there are inputs.
+    /// Features of the states `x`, each followed by its input if there are inputs.
     pub fn dictionary(&self) -> &NestedFeatures {
         self.kind().dictionary()
     }
 
-    /// That of the states `x+`.
+    /// Features of the states `x+`.
     pub fn dictionary_next(&self) -> &NestedFeatures {
         self.kind().dictionary_next()
     }
@@ -99,7 +98,7 @@ impl Dictionaries {
         self.dictionary_next().points().width()
     }
 
-    /// Those of a state with the input that acts on it.
+    /// Features of a state with its input.
     pub fn joint_width(&self) -> usize {
         self.dictionary().points().width()
     }
@@ -109,8 +108,8 @@ impl Dictionaries {
         self.kind().sizes()
     }
 
-    /// Rounds with pairs `x, x+`, one after the other. On an error in a single pair everything is as before
-    /// it; in a block that is the caller's to restore.
+    /// Rounds with consecutive pairs `x, x+`. On an error in a single pair everything is as before
+    /// it; after an error in a block the caller restores the state.
     pub fn learn(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<()> {
         let (joint, width) = (self.joint_width(), self.width());
         let kind = self.kind_mut();
@@ -129,7 +128,8 @@ impl Dictionaries {
         Ok(())
     }
 
-    /// Dictionaries for the pairs of several, and how the coordinates of `x` and of `x+` of each go over to theirs.
+    /// Dictionaries for the pairs of several models, and the maps of the coordinates of `x` and of
+    /// `x+` of each.
     pub fn joint(parts: &[&Self]) -> Result<(Self, Vec<(Lift, Lift)>)> {
         let Some(first) = parts.first() else { return Err(Error::NothingLearned) };
         let each = |of: fn(&Self) -> Option<[&Nested; 2]>| parts.iter().map(|part| of(part)).collect();
@@ -152,7 +152,7 @@ impl Dictionaries {
         Ok((joint, lifts.into_iter().zip(next_lifts).collect()))
     }
 
-    /// Stores no further point, and forgets which state was the latest.
+    /// Freezes the dictionary, and forgets the latest state.
     pub fn freeze(&mut self) -> Result<()> {
         match self {
             Self::Shared(kind) => kind.freeze(),
@@ -161,19 +161,19 @@ impl Dictionaries {
         }
     }
 
-    /// The matrix that takes the coordinates of a function to those of its expectation one step later, given
-    /// the weights of the coordinates of `x+`.
+    /// The matrix that maps the coordinates of a function to those of its expectation one step
+    /// later, given the weights of the coordinates of `x+`.
     pub fn matrix(&self, weights: MatRef<'_, f64>) -> Mat<f64> {
         self.kind().matrix(weights)
     }
 
-    /// Writes what is stored.
+    /// Writes the stored points.
     pub fn write(&self, out: &mut Writer) {
         self.kind().write(out);
     }
 
-    /// Reads what [`write`](Self::write) wrote. The kernels, of `x` and of `x+`, are resolved for the widths
-    /// found.
+    /// Reads the output of [`write`](Self::write). The kernels, of `x` and of `x+`, are resolved
+    /// for the widths found.
     pub fn read(&mut self, from: &Reader<'_>, joint: &KernelSpec, states: &KernelSpec) -> Result<()> {
         self.kind_mut().read(from, joint, states)
     }

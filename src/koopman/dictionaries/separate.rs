@@ -26,12 +26,12 @@ pub(in crate::koopman) struct Separate {
     block: BlockScratch,
 }
 
-/// What a block works on, kept so that blocks need no memory of their own. A copy of a model begins without.
+/// Scratch of a block, kept between blocks. Not part of copies of a model.
 #[derive(Debug, Default)]
 struct BlockScratch {
     states: [BlockStates; 2],
     panels: BlockPanels,
-    /// What the weights before the block make of `x`, one a column.
+    /// Predictions at `x` by the weights before the block, one per column.
     predictions: Panel,
     /// Inner products of the coordinates before the block.
     within: Panel,
@@ -164,8 +164,8 @@ impl Kind for Separate {
     }
 
     fn matrix(&self, weights: MatRef<'_, f64>) -> Mat<f64> {
-        // Where the stored x stand in the span of the stored x+: what leads from a pair's end to the
-        // next one's beginning.
+        // Positions of the stored x in the span of the stored x+: the map from the end of a pair to
+        // the beginning of the next.
         let mut across = self.dictionary_next.coordinates(self.dictionary.points().panel().to_array().view());
         self.dictionary.factor().solve_block(across.as_faer_mut());
         product(weights, across.as_faer().transpose())

@@ -11,7 +11,8 @@ use crate::koopman::operator::Operator;
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
-/// One dictionary, filled point by point. `x` is looked at before `x+`, and what `x+` adds is zero for `x`.
+/// One dictionary, filled point by point. `x` is projected before `x+`, and counts as zero in the
+/// coordinate that `x+` adds.
 #[derive(Clone, Debug)]
 pub(in crate::koopman) struct Shared {
     nested: Nested,
@@ -22,11 +23,11 @@ pub(in crate::koopman) struct Shared {
 }
 
 /// The state `x+` of the latest pair, which is the `x` of the next one along a trajectory: its
-/// coordinates need not be computed again.
+/// coordinates are not computed again.
 #[derive(Clone, Debug, Default)]
 struct Recent {
     point: Vec<f64>,
-    /// Coordinates of `point`; as many as there are, or it is not valid.
+    /// Coordinates of `point`; valid if they are as many as there are now.
     coordinates: Coordinates,
     valid: bool,
 }
@@ -48,7 +49,7 @@ impl Shared {
         begun(basis, kernel, width).map(Self::of)
     }
 
-    /// With states that are stored already.
+    /// With states that are already stored.
     pub fn of(nested: Nested) -> Self {
         Self {
             nested,
@@ -91,15 +92,15 @@ impl Kind for Shared {
     fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64]) -> Result<()> {
         let Self { nested, recent, round, .. } = self;
         if recent.is(x) {
-            // Along a trajectory: x was the last to be looked at, so its coordinates are all there.
+            // Along a trajectory: x was projected last, so its coordinates are complete.
             round.z.set(recent.coordinates.as_slice().iter().copied());
         } else {
             nested.take(x, &mut round.z)?;
         }
         nested.take(next, &mut round.s)?;
         if round.z.len() < nested.dim() {
-            // x+ became a coordinate. The part that x has of it counts as zero, as for all earlier
-            // states: a small part, alone against a small ridge, would blow the new weights up.
+            // x+ became a coordinate, in which x counts as zero, as all earlier states: its small
+            // value there, with a small ridge, would make the new weights too large.
             round.z.push(0.0);
         }
         round.set_target(next);
@@ -117,7 +118,7 @@ impl Kind for Shared {
         let Self { nested, recent, block, panels: BlockPanels { z, target, turned }, .. } = self;
         let features = features_of(nested);
         let (before, width) = (features.dim(), features.points().width());
-        // Each state once: along a trajectory x is the x+ before.
+        // Each state once: along a trajectory x is the previous x+.
         let mut states: Vec<f64> = Vec::with_capacity(pairs.len());
         let mut place = Vec::with_capacity(pairs.len() / width);
         for state in pairs.chunks_exact(width) {

@@ -6,17 +6,17 @@ use crate::basis::{Nested, NestedFeatures, Projection};
 use crate::kernel::PointSet;
 use crate::linalg::{Coordinates, Panel, Scratch, loops, padded};
 
-/// States of a block in the order in which they are looked at, each of which may be stored.
+/// States of a block in the order of their admission.
 ///
-/// Kept from block to block so that blocks need no memory of their own. A copy of a model begins without.
+/// Kept between blocks to avoid allocation. Not part of copies of a model.
 #[derive(Debug, Default)]
 pub(in crate::koopman) struct BlockStates {
     pub states: PointSet,
     /// Coordinates (states, dim before the block).
     pub old: Panel,
-    /// Coordinates that were added on the way, one list for each; zero for states before it.
+    /// Coordinates added within the block, one list for each; zero for states before it.
     pub fresh: Vec<Vec<f64>>,
-    /// Where each state stands relative to what is stored by now.
+    /// Position of each state relative to the points stored so far.
     pub projections: Vec<Projection>,
     scratch: Scratch,
 }
@@ -27,12 +27,12 @@ impl Clone for BlockStates {
     }
 }
 
-/// Matrices that a block works on. A copy of a model begins without.
+/// Matrices of a block. Not part of copies of a model.
 #[derive(Debug, Default)]
 pub(in crate::koopman) struct BlockPanels {
     /// Coordinates of `x` (b, dim).
     pub z: Panel,
-    /// What comes after, one a column.
+    /// Targets, one per column.
     pub target: Panel,
     pub turned: Panel,
 }
@@ -44,8 +44,8 @@ impl Clone for BlockPanels {
 }
 
 impl BlockStates {
-    /// Takes states to their coordinates. False if some are longer than the kernel allows, which is an error of a single
-    /// state: see [`Projection::check_bound`].
+    /// Projects states. False if some coordinates are longer than the kernel allows, which is
+    /// reported as an error of a single state: see [`Projection::check_bound`].
     pub fn begin(&mut self, features: &NestedFeatures, states: ArrayView2<'_, f64>) -> bool {
         self.states.replace_all(states);
         self.fresh.clear();
@@ -70,7 +70,7 @@ impl BlockStates {
         }
     }
 
-    /// Makes state `i` a point of the dictionary. Those after it lose what it explains of them.
+    /// Makes state `i` a point of the dictionary, and updates the residuals of later states.
     pub fn store(&mut self, features: &mut NestedFeatures, i: usize) {
         let projection = self.projections[i];
         let root = features.own_coordinate(&projection);
@@ -106,12 +106,12 @@ impl BlockStates {
         }
     }
 
-    /// One coordinate of all states after the other.
+    /// One coordinate of all states.
     fn columns(&self) -> impl Iterator<Item = &[f64]> {
         (0..self.old.cols()).map(|k| self.old.col(k)).chain(self.fresh.iter().map(Vec::as_slice))
     }
 
-    /// These states as targets, one a column of `target`: themselves and their coordinates.
+    /// These states as targets, one per column of `target`: themselves and their coordinates.
     pub fn targets(&self, states: &[usize], [matrix, turned, out]: [&mut Panel; 3]) {
         let width = self.states.width();
         self.matrix(states, matrix);
@@ -125,7 +125,7 @@ impl BlockStates {
     }
 }
 
-/// The first `joint` numbers of each pair and the other `width`, each one after the other.
+/// The first `joint` numbers of each pair and the other `width`, as two lists.
 pub(in crate::koopman) fn apart(pairs: &[f64], joint: usize, width: usize) -> (Vec<f64>, Vec<f64>) {
     let each = || pairs.chunks_exact(joint + width);
     (
@@ -134,7 +134,7 @@ pub(in crate::koopman) fn apart(pairs: &[f64], joint: usize, width: usize) -> (V
     )
 }
 
-/// States one after the other as the rows of a matrix.
+/// States as the rows of a matrix.
 pub(in crate::koopman) fn rows(states: &[f64], width: usize) -> ArrayView2<'_, f64> {
     ArrayView2::from_shape((states.len() / width, width), states)
         .unwrap_or_else(|_| unreachable!("whole states"))
