@@ -1,4 +1,4 @@
-//! The controller: what it learned, its policy, and the one it keeps.
+//! The controller: transitions, current policy, and the policy that is kept.
 
 use ndarray::{Array2, ArrayView2};
 
@@ -80,7 +80,7 @@ pub struct Improved {
 }
 
 impl Controller {
-    /// A controller that has seen nothing yet: all parameters checked.
+    /// An untrained controller, with validated parameters.
     pub fn new(spec: ControllerSpec) -> Result<Self> {
         let model = spec.model.build()?;
         let actions = spec.check(&model)?;
@@ -100,7 +100,7 @@ impl Controller {
         &self.model
     }
 
-    /// The actions to choose from, one a row.
+    /// The actions of the grid, one per row.
     #[must_use]
     pub fn actions(&self) -> ArrayView2<'_, f64> {
         self.actions.view()
@@ -154,7 +154,7 @@ impl Controller {
         Ok(self.take(improved))
     }
 
-    /// What [`improve`](Self::improve) would find, to be [taken](Self::take).
+    /// The result of [`improve`](Self::improve), to be [taken](Self::take).
     pub fn improved(&self, costs: ArrayView2<'_, f64>, ends: Option<&[bool]>) -> Result<Improved> {
         let model = self.model.clone();
         let transitions = aside(move || model.transitions())??;
@@ -163,7 +163,7 @@ impl Controller {
         Ok(Improved { policy, values, improvement })
     }
 
-    /// Takes the policy and the values of an improvement, and says how it went.
+    /// Takes the policy and the values of an improvement, and returns its report.
     pub fn take(&mut self, improved: Improved) -> Improvement {
         (self.policy, self.values) = (Some(improved.policy), improved.values);
         improved.improvement
@@ -194,7 +194,7 @@ impl Controller {
 }
 
 impl ControllerSpec {
-    /// A controller that has seen nothing yet: all parameters checked.
+    /// An untrained controller, with validated parameters.
     pub fn build(&self) -> Result<Controller> {
         Controller::new(self.clone())
     }

@@ -14,7 +14,7 @@ use crate::linalg::Panel;
 /// How an improvement went.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Improvement {
-    /// Sweeps made.
+    /// Number of sweeps.
     pub sweeps: usize,
     /// Largest change of a value in the last one.
     pub change: f64,

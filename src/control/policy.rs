@@ -29,7 +29,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The actions to choose from, one a row.
+    /// The actions of the grid, one per row.
     #[must_use]
     pub fn actions(&self) -> ArrayView2<'_, f64> {
         self.actions.view()
@@ -97,8 +97,9 @@ impl Policy {
             .collect())
     }
 
-    /// The best action, or with probability `epsilon` any, each as likely. `uniform` gives numbers from 0
-    /// to below 1, two for each row: seed its generator, and the same actions come again.
+    /// The best action, or with probability `epsilon` a uniformly random one. `uniform` gives
+    /// numbers from 0 to below 1, two for each row: with a seeded generator the actions are
+    /// reproducible.
     pub fn epsilon_greedy(
         &self,
         x: ArrayView2<'_, f64>,

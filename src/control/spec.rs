@@ -7,7 +7,7 @@ use crate::error::{Error, Result, in_range, not_negative};
 use crate::koopman::{Koopman, KoopmanSpec};
 use crate::validate::{check_rows, check_width};
 
-/// A whole controller as it is written down.
+/// Specification of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {

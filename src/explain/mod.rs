@@ -33,7 +33,7 @@ use products::ProductSum;
 use sampling::{Function, Sampled, sampled};
 pub use sums::{KernelSum, kernel_sums};
 
-/// Stored points that are the background where none is given, at most: where values are exact, and where each is sampled.
+/// Most stored points of the default background: for exact values, and for sampled ones.
 const BACKGROUND: [usize; 2] = [100, 25];
 
 /// How values are found.
@@ -64,7 +64,7 @@ impl Method {
     }
 }
 
-/// What an explanation is made by.
+/// How an explanation is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExplainSpec {
     /// How values are found.
@@ -197,7 +197,7 @@ fn of_targets(
     Ok(Explanation { values, errors, base_values })
 }
 
-/// What is explained: a model of features, and how these come of columns.
+/// The explained model of features, and the map from columns to features.
 struct Subject<'a> {
     inner: &'a AnyModel,
     /// The first feature of each column; `None`: each feature is a column.
@@ -205,7 +205,7 @@ struct Subject<'a> {
     labels: Option<&'a Labels>,
 }
 
-/// A sum of products, its share in each output, and what is added to it.
+/// A sum of products, its coefficient in each output, and the constant of each output.
 struct Part<'a> {
     kernel: &'a Kernel,
     points: &'a PointSet,

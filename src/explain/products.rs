@@ -27,7 +27,8 @@ use crate::kernel::{Factor, Kernel, PointSet, SeparateProduct};
 use crate::linalg::{LANES, Panel, padded};
 use crate::threads::ask_each_block;
 
-/// Points whose factors are made at once: few enough for those of a background to stay in the cache.
+/// Points whose factors are computed together: few enough for those of a background to stay in the
+/// cache.
 const POINTS: usize = 512;
 
 /// Rows that a thread explains at once.
@@ -152,7 +153,7 @@ impl Part<'_> {
     }
 }
 
-/// Adds what each player gains for each point, against one background row.
+/// Adds the contribution of each player for each point, against one background row.
 struct Against<'a> {
     players: usize,
     before: &'a [f64],

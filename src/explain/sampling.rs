@@ -88,7 +88,7 @@ pub(super) fn sampled(
     Ok(Sampled { values, errors })
 }
 
-/// Half of what each player adds along a path that ends with all players.
+/// Half of the contribution of each player along a path that ends with all players.
 fn add_gains(
     mut gains: ArrayViewMut1<'_, f64>,
     players: impl Iterator<Item = usize>,

@@ -1,4 +1,4 @@
-//! Models written out as sums of similarities, for what computes them elsewhere.
+//! Models as sums of similarities, for evaluation elsewhere.
 
 use ndarray::Array2;
 
@@ -89,7 +89,7 @@ fn limits(stream: &AnyStream, constants: &[f64]) -> Option<Vec<[f64; 2]>> {
         if squares <= 0.0 {
             continue;
         }
-        // A step by which the output changes that much, if nothing keeps it.
+        // A step that changes the output by this much, if nothing clips it.
         let moved = |by: f64| (at(learner, &slopes, c, by / squares), constants[c] + by);
         for (side, sign) in [-1.0, 1.0].into_iter().enumerate() {
             let (value, linear) = moved(sign * 1e9 * (1.0 + constants[c].abs()));

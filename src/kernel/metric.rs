@@ -82,7 +82,7 @@ impl Map {
         }
     }
 
-    /// `A x`, into `out`, whatever it held.
+    /// `A x`, into `out`, overwriting it.
     pub fn apply(&self, x: &[f64], out: &mut Vec<f64>) {
         out.resize(padded(self.width()), 0.0);
         self.write(x, out);

@@ -99,7 +99,7 @@ impl PointSet {
         set
     }
 
-    /// The rows of an array as points, in the place of those there.
+    /// Replaces the points by the rows of an array.
     pub(crate) fn replace_all(&mut self, rows: ArrayView2<'_, f64>) {
         let Self { panel, entries, squared_norms, mapped } = self;
         entries.clear();
@@ -135,7 +135,7 @@ impl PointSet {
         self.panel.cols()
     }
 
-    /// The points, one a row.
+    /// The points, one per row.
     #[must_use]
     pub fn panel(&self) -> &Panel {
         &self.panel

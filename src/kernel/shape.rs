@@ -1,4 +1,4 @@
-//! What kernels are made of: functions of one comparison of two points.
+//! Shapes of kernels: functions of one comparison of two points.
 
 /// Similarities are kept below this, so that no sum of products of them can overflow.
 pub(crate) const LARGEST: f64 = 1e50;
@@ -38,7 +38,7 @@ pub(crate) struct SpectralDensity {
     pub freedom: Option<u64>,
 }
 
-/// How the similarity by all columns follows from those by each alone.
+/// How the similarity of all columns follows from those of single columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separation {
     /// It is their product.

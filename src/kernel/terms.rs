@@ -51,12 +51,12 @@ pub(super) struct Mapped {
 pub(super) struct Product {
     pub first: Kernel,
     pub second: Kernel,
-    /// Columns that the first one sees; `None`: both see all.
+    /// Number of columns of the first one; `None`: both use all.
     pub split: Option<usize>,
 }
 
 impl Product {
-    /// What each of the two sees of a point.
+    /// Preprocessed points of each of the two.
     pub fn parts<'a>(&self, x: &'a [f64]) -> (&'a [f64], &'a [f64]) {
         self.split.map_or((x, x), |split| x.split_at(split.min(x.len())))
     }

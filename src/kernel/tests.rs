@@ -202,7 +202,7 @@ proptest! {
                 let plain = inner.clone();
                 let kernel = inner.mapped(metric.clone()).unwrap();
                 let respelled = kernel.spec().resolve(d).unwrap();
-                // A set that knows the kernel, one that does not, and the second map of a sum and a product.
+                // A set with this kernel, one without, and the second map of a sum and a product.
                 let mut own = PointSet::seen_by(&kernel, d);
                 points.rows().into_iter().for_each(|point| own.push(&point.to_vec()));
                 own.truncate(m - 1);

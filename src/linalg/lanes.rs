@@ -6,7 +6,8 @@ use bytemuck::{Pod, Zeroable};
 
 use super::loops::LANES;
 
-/// As many numbers as a line of the cache holds, on one: what is read across two lines takes a third longer.
+/// As many numbers as a cache line holds, aligned to it: reads across two lines take a third
+/// longer.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, align(64))]
 struct Line([f64; LANES]);

@@ -166,7 +166,7 @@ fn sum_groups<T: Summand, S: Simd, const ADD: bool, const N: usize>(
 }
 
 vectorized! {
-    /// `x . y`, of any length: here nothing need be padded.
+    /// `x . y`, of any length, without padding.
     pub(crate) fn dot[s](x: &'a [f64], y: &'a [f64]) -> f64 {
         // Two sums hide the latency of the addition; more do not pay at these lengths.
         let (mut even, mut odd) = (s.splat_f64s(0.0), s.splat_f64s(0.0));

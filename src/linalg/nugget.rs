@@ -1,4 +1,4 @@
-//! The nugget: what keeps a growing Cholesky factor bounded in floating point.
+//! The nugget: keeps a growing Cholesky factor bounded in floating point.
 //!
 //! A Cholesky factorization in floating point gives `L L' = K + E`, where `E` is of rounding size, symmetric, and of
 //! either sign. Rows in order (a ramp, a clock, a trajectory, a sorted table) make the Gram matrix `K` singular to

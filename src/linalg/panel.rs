@@ -18,7 +18,7 @@ pub struct Panel {
     cols: usize,
     /// Distance between columns: room for the rows to come.
     stride: usize,
-    /// Rows that are expected at most, and columns if the matrix is square; 0 where nothing is known.
+    /// Expected number of rows, and of columns if the matrix is square; 0 if unknown.
     most: usize,
 }
 
@@ -186,7 +186,8 @@ impl Panel {
         self.clear_padding();
     }
 
-    /// Sets what is beyond the rows and the columns to zero, where padded columns were written whole.
+    /// Sets entries beyond the rows and the columns to zero, after padded columns were written
+    /// whole.
     pub(crate) fn clear_padding(&mut self) {
         let (rows, end) = (self.rows, self.cols * self.stride);
         if rows < padded(rows) {
@@ -223,7 +224,7 @@ impl Panel {
         loops::mirror_below(&mut self.data[..whole], self.stride, self.rows);
     }
 
-    /// Multiplies every entry by `factor`; nothing is touched where that is 1.
+    /// Multiplies every entry by `factor`; nothing is written if that is 1.
     pub fn scale(&mut self, factor: f64) {
         if factor.to_bits() != 1.0_f64.to_bits() {
             for j in 0..self.cols {
@@ -239,7 +240,7 @@ impl Panel {
         self.data.fill(0.0);
     }
 
-    /// The matrix as `faer` sees it, without the padding.
+    /// The matrix as a view of `faer`, without the padding.
     #[must_use]
     pub fn as_faer(&self) -> MatRef<'_, f64> {
         if self.stride == 0 {
@@ -250,7 +251,7 @@ impl Panel {
             .submatrix(0, 0, self.rows, self.cols)
     }
 
-    /// The matrix as `faer` sees it, without the padding.
+    /// The matrix as a view of `faer`, without the padding.
     pub fn as_faer_mut(&mut self) -> MatMut<'_, f64> {
         let (rows, cols, stride) = (self.rows, self.cols, self.stride);
         if stride == 0 {
@@ -286,7 +287,7 @@ impl Panel {
         out
     }
 
-    /// The panel with these entries, given row after row.
+    /// The panel with these entries, in row-major order.
     ///
     /// # Panics
     ///

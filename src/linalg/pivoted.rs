@@ -13,12 +13,12 @@ const AHEAD: usize = 32;
 /// always the farthest would throw most of the columns computed at once away.
 const NEARLY: f64 = 0.5;
 
-/// Points chosen one after the other, each far from the span of those before it.
+/// Points chosen one after the other, each far from the span of the earlier ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spanning {
     /// The chosen points, in this order.
     pub(crate) pivots: Vec<usize>,
-    /// Squared distance of each to the span of those before it.
+    /// Squared distance of each to the span of the earlier ones.
     pub(crate) residuals: Vec<f64>,
     /// Coordinates of all points, chosen and not: `K ~ Z Z'`, a column for each chosen one.
     pub(crate) coordinates: Panel,
@@ -62,14 +62,14 @@ impl Spanning {
         chosen
     }
 
-    /// Subtracts from columns of `K` what the chosen points explain.
+    /// Subtracts the part of columns of `K` that the chosen points explain.
     fn subtract_explained(&self, points: &[usize], columns: &mut Panel) {
         let explained = self.coordinates.as_faer();
         let of_points = faer::Mat::from_fn(points.len(), explained.ncols(), |i, j| explained[(points[i], j)]);
         matmul(columns.as_faer_mut(), Accum::Add, explained, of_points.transpose(), -1.0, Par::Seq);
     }
 
-    /// Makes a point the next one, whose `column` misses what the first `known` explain.
+    /// Makes a point the next one; its `column` lacks only the part that the first `known` explain.
     fn append(&mut self, pivot: usize, similarity: f64, column: &mut [f64], known: usize, left: &mut [f64]) {
         let rank = self.pivots.len();
         for j in known..rank {

@@ -141,7 +141,7 @@ fn a_block_of_rows_is_multiplied_by_what_is_below_the_diagonal() {
     }
 }
 
-/// Larger after smaller and smaller after larger, so that what the one before has left behind would be seen.
+/// Larger after smaller and smaller after larger, so that leftovers in scratch would be found.
 #[test]
 fn systems_after_one_another_are_solved_each_by_itself() {
     let mut systems = Systems::default();

@@ -19,7 +19,7 @@ pub(crate) struct ErrorScaleParams {
     pub kept: u64,
 }
 
-/// Mean logarithms of errors, in whatever unit these are given.
+/// Mean logarithms of errors, in any unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ErrorScale {
     pub usual: f64,
@@ -48,7 +48,7 @@ impl ErrorScale {
         changed
     }
 
-    /// Adds what is known of later errors, as this share of all.
+    /// Adds the statistics of later errors, as this share of all.
     pub fn add(&mut self, later: &Self, share: f64, params: &ErrorScaleParams) {
         self.usual += share * (later.usual - self.usual);
         self.latest += share * (later.latest - self.latest);

@@ -1,4 +1,4 @@
-//! A tree whose nodes take each row as it comes.
+//! A tree whose nodes learn each row on arrival.
 
 use super::Rows;
 use crate::error::{Error, Result};
@@ -73,7 +73,8 @@ impl Tree {
             let Some((column, threshold)) = cut(rows, own, (totals, units), how, (seed, &mut columns)) else {
                 continue;
             };
-            // The order of the rows is kept, so that sums of rows are those of one way to cut a stream into calls.
+            // The order of the rows is kept, so that sums do not depend on how a stream is split
+            // into calls.
             let (left, right): (Vec<u32>, Vec<u32>) =
                 own.iter().partition(|i| rows.value(**i as usize, column) <= threshold);
             own[..left.len()].copy_from_slice(&left);
@@ -168,7 +169,7 @@ impl Tree {
             child: part(link % MAX_NODES),
         };
         let nodes: Vec<Node> = links.iter().zip(thresholds).map(node).collect();
-        // Children come after their node, so that no row goes in circles.
+        // Children have larger indices than their node, so paths have no cycles.
         let is_sound = |(i, node): (usize, &Node)| {
             (node.column as usize) < features
                 && (node.child == 0 || node.child as usize > i && (node.child as usize) < nodes.len() - 1)
@@ -210,7 +211,7 @@ fn cut(
     }
     let mut best: Option<(f64, usize, f64)> = None;
     let (mut tried, mut sums) = (0, vec![0.0; p + 1]);
-    // From the first order in every node: what is drawn depends on the node alone.
+    // In sorted order in every node: the random numbers depend on the node alone.
     columns.iter_mut().enumerate().for_each(|(k, column)| *column = k);
     for at in 0..columns.len() {
         if tried >= how.tried_columns {

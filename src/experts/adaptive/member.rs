@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_as_sure_of_a_row_as_its_stored_points_explain_it() {
+    fn confidence_follows_from_novelty() {
         let x = Array2::from_shape_fn((600, 2), |(i, k)| normal(7, (2 * i + k) as u64));
         let y = x.map_axis(Axis(1), |x| (2.0 * x[0]).sin() + x[1]).insert_axis(Axis(1));
         let sample = Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn of_labels_that_are_right_beyond_the_margin_none_becomes_a_point() {
+    fn rows_beyond_the_margin_are_not_stored() {
         let x = Array2::from_shape_fn((600, 2), |(i, k)| normal(17, (2 * i + k) as u64));
         let y = x.map_axis(Axis(1), |x| x[0].signum()).insert_axis(Axis(1));
         let sample = Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };

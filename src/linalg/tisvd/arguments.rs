@@ -1,4 +1,4 @@
-//! Arguments: what they are where nothing is said, and which are refused.
+//! Arguments: defaults and validation.
 
 use ndarray::ArrayView2;
 
@@ -38,7 +38,7 @@ pub(super) fn check_entries(what: &'static str, matrix: ArrayView2<'_, f64>) -> 
     Ok(())
 }
 
-/// What to say of an update that leads beyond all bounds: its largest row.
+/// Error for an update that overflows: names its largest row.
 pub(super) fn too_large(what: &'static str, matrix: ArrayView2<'_, f64>) -> Error {
     let sizes = matrix.rows().into_iter().map(|row| row.iter().fold(0.0_f64, |most, v| most.max(v.abs())));
     let (row, magnitude) =
@@ -68,7 +68,7 @@ pub(super) fn orthonormal(what: &'static str, columns: ArrayView2<'_, f64>) -> R
     Ok(frame)
 }
 
-/// Values that are handed in, if they are what values are.
+/// Validates given values.
 pub(super) fn descending(what: &'static str, values: &[f64], count: usize) -> Result<Vec<f64>> {
     let sound = values.len() == count
         && values.iter().all(|v| (0.0..=LARGEST).contains(v))

@@ -21,7 +21,7 @@ const SMALLEST: f64 = 1e-200;
 /// the squared matrix are then orthogonal to 1e-13, and after one step to rounding.
 pub(super) const ALIKE: f64 = 0.03;
 
-/// A matrix and what it decomposes into, all in memory that is kept.
+/// A matrix and its decomposition, in reused memory.
 #[derive(Clone, Debug)]
 pub(super) struct Core {
     matrix: Mat<f64>,

@@ -14,23 +14,23 @@ const NEGLIGIBLE: f64 = 1e-14;
 /// orthogonal to rounding.
 const ENOUGH: f64 = 0.5;
 
-/// Projections before a direction that keeps shrinking is given up as lying in the span.
+/// Most projections before a shrinking direction counts as lying in the span.
 const MOST_PASSES: usize = 4;
 
-/// Updates between two repairs of what rounding does to orthogonality.
+/// Updates between two repairs of orthogonality.
 pub const REPAIR: u64 = 64;
 
 /// Rows rotated at a time: a block of them, and its image, fit in the cache.
 const BLOCK: usize = 256;
 
-/// `Q` (n, k) with orthonormal columns, and room behind them for directions to come.
+/// `Q` (n, k) with orthonormal columns, and room behind them for further directions.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     columns: Mat<f64>,
     width: usize,
     /// Directions that the latest [`extend`](Self::extend) put behind the columns.
     added: usize,
-    /// Coefficients (k + added, r) of those directions in the columns and what was added.
+    /// Coefficients (k + added, r) of those directions in the columns and the added directions.
     coefficients: Mat<f64>,
     /// One projection's coefficients.
     part: Mat<f64>,
@@ -111,7 +111,7 @@ impl Frame {
     fn isolate(&mut self, j: usize) -> Option<f64> {
         let (k, [size, once]) = (self.width, self.sizes[j]);
         let mut before = self.columns.col(k + j).norm_l2();
-        // Where the second projection left enough, only those added since are to be taken out.
+        // After a sufficient second projection, only directions added since are projected out.
         let mut from = if before >= ENOUGH * once { k } else { 0 };
         for _ in 0..MOST_PASSES {
             self.project(from, k + self.added, k + j, 1);
@@ -164,7 +164,7 @@ impl Frame {
         let (old, appended) = (self.len(), by.nrows() - self.width);
         let (top, bottom) = by.split_at_row(self.width);
         self.rotate(top);
-        // Twice the room, so that rows that come one at a time are not copied each time.
+        // Twice the room, so that single rows are not copied each time.
         if old + appended > self.columns.as_ref().col_stride().unsigned_abs() {
             self.columns.reserve(2 * old + appended, self.columns.ncols());
         }

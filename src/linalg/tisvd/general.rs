@@ -176,7 +176,7 @@ impl TruncatedSvd {
         self.extra
     }
 
-    /// Updates so far, which says when the next repair of orthogonality is due.
+    /// Number of updates so far, for the next repair of orthogonality.
     #[must_use]
     pub fn rounds(&self) -> u64 {
         self.rounds
@@ -239,7 +239,7 @@ impl TruncatedSvd {
         Ok(())
     }
 
-    /// `A <- [forgetting A; B]` for `rows` B (p, n): they come below.
+    /// `A <- [forgetting A; B]` for `rows` B (p, n), appended below.
     pub fn append_rows(&mut self, rows: ArrayView2<'_, f64>, forgetting: f64) -> Result<()> {
         let n = self.shape().1;
         check_forgetting(forgetting)?;
@@ -248,7 +248,7 @@ impl TruncatedSvd {
         if self.border(Side::Left, rows.t(), forgetting) { Ok(()) } else { Err(too_large("rows", rows)) }
     }
 
-    /// `A <- [forgetting A, B]` for `columns` B (m, p): they come to the right.
+    /// `A <- [forgetting A, B]` for `columns` B (m, p), appended to the right.
     pub fn append_columns(&mut self, columns: ArrayView2<'_, f64>, forgetting: f64) -> Result<()> {
         let m = self.shape().0;
         check_forgetting(forgetting)?;

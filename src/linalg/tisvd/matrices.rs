@@ -6,7 +6,7 @@ use ndarray::Array2;
 
 use crate::linalg::arrays::to_array;
 
-/// Makes a matrix at least so large; what it held may be lost.
+/// Makes a matrix at least this large; its content may be lost.
 pub(super) fn at_least(matrix: &mut Mat<f64>, rows: usize, cols: usize) {
     if matrix.nrows() < rows || matrix.ncols() < cols {
         *matrix = Mat::zeros(rows.max(matrix.nrows()), cols.max(matrix.ncols()));

@@ -134,7 +134,7 @@ impl TruncatedEigen {
         (self.vectors.columns(), &self.values)
     }
 
-    /// Updates so far, which says when the next repair of orthogonality is due.
+    /// Number of updates so far, for the next repair of orthogonality.
     #[must_use]
     pub fn rounds(&self) -> u64 {
         self.rounds

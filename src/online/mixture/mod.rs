@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn of_signs_what_is_right_beyond_the_margin_costs_nothing() {
+    fn signs_right_beyond_the_margin_have_zero_loss() {
         for spec in SPECS {
             let mut mixture = Mixture::new(spec, Loss::SquaredHinge, 3);
             for t in 0..2000_u32 {
@@ -277,7 +277,7 @@ mod tests {
                 let mixed = |made: &[f64]| shares.iter().zip(made).map(|(share, made)| share * made).sum();
                 let guess: f64 = mixed(&made);
                 let target = match kind {
-                    // Far from the mixture, whatever that is.
+                    // Far from the mixture's prediction.
                     0 => f64::from(guess < 0.5),
                     // The prediction of one expert, periodically that of another.
                     1 => made[usize::try_from(t / 300).unwrap() % experts],
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_sure_counts_for_less_and_is_judged_by_less() {
+    fn confidences_weight_predictions_and_losses() {
         for spec in SPECS {
             let mut mixture = Mixture::new(spec, Loss::Squared, 3);
             let mut shares = [0.0; 3];
