@@ -47,7 +47,7 @@ def main(
 
 
 def _help(docstring: str) -> str:
-    """Give a docstring with a line for each paragraph, which a terminal breaks as it is wide."""
+    """Give a docstring with one line per paragraph, which a terminal wraps."""
     paragraphs = cleandoc(docstring).split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 

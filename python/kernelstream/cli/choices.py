@@ -1,4 +1,4 @@
-"""What a user chooses among, and what holds where nothing was chosen."""
+"""Choices of options, and their defaults."""
 
 from __future__ import annotations
 

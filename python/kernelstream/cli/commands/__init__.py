@@ -1,1 +1,1 @@
-"""The commands, a file each: their options, and what they hand them to."""
+"""The commands, one file each: options, and the function that they call."""

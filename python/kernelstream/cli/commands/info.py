@@ -19,7 +19,7 @@ def info(
         bool, typer.Option("--json", help="Write one JSON object instead of a table.")
     ] = False,
 ) -> None:
-    """Show what a model file holds: its columns and their types, settings, rows, files."""
+    """Show the content of a model file: columns and their types, settings, rows, files."""
     from kernelstream.cli.running.describing import describe, print_description
 
     print_description(describe(model), as_json=as_json)

@@ -98,7 +98,7 @@ def one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        # What takes time to load comes now, where Ctrl-C still ends the process.
+        # Slow imports are here, where Ctrl-C still ends the process.
         import pyarrow as pa
 
         import_module("kernelstream.public")

@@ -29,7 +29,7 @@ def merge(
         ),
     ] = False,
 ) -> None:
-    """Add up what models learned in several places.
+    """Merge models learned in several places.
 
     Models by ridge (learn --learner ridge) add up. They begin with copies of one model whose
     dictionary and scale were settled by 'freeze': then the result is the model that learned all

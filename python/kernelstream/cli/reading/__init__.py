@@ -1,1 +1,1 @@
-"""Tables: which there are, what their columns hold, their rows in batches."""
+"""Tables: their files, the types of their columns, their rows in batches."""

@@ -38,7 +38,7 @@ class BadCells:
         where : str
             Its table, row and column.
         cell, kind : str
-            Its text, and what the column holds.
+            Its text, and the type of the column.
         remedy : str
             What the user can do about it.
 

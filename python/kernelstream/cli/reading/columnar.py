@@ -107,7 +107,7 @@ class ArrowStream(Reader):
     Parameters
     ----------
     bytes_ : Bytes
-        Where it comes from.
+        Source of the rows.
     name : str
         What messages call it.
     total : int, optional
@@ -147,7 +147,7 @@ def _pieces(record: pa.RecordBatch, first: int, position: int) -> Iterator[Rows]
 
 @contextmanager
 def _damage(name: str) -> Iterator[None]:
-    """Name the file in what pyarrow says of it."""
+    """Name the file in an error of pyarrow."""
     try:
         yield
     except pa.ArrowException as error:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 __all__ = ["Dialect", "find_dialect"]
 
-_SOME = 1 << 16  # bytes of the first rows to look at
+_SOME = 1 << 16  # bytes of the first rows
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
 # The first line in which spreadsheets name the delimiter.
 _NAMED = re.compile(rb"\A[ \t]*(?:\"sep=(.)\"|sep=(.))[ \t]*\r?\n", re.IGNORECASE)
@@ -54,7 +54,7 @@ def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialec
     name : str
         What errors call the file.
     delimiter : str, optional
-        What the user said separates its fields.
+        Delimiter given by the user.
 
     Raises
     ------

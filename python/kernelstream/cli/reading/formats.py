@@ -8,7 +8,7 @@ from kernelstream.cli.reading.columnar import ArrowFile, ArrowStream, Parquet
 from kernelstream.cli.reading.delimited import Delimited
 from kernelstream.cli.reading.jsonlines import JsonLines
 from kernelstream.cli.reading.lines import Lines
-from kernelstream.cli.reading.raw import Bytes
+from kernelstream.cli.reading.raw import Bytes, closed_on_error
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
 
@@ -62,7 +62,7 @@ def open_table(
         It cannot be opened.
     """
     bytes_ = Bytes(source.open())
-    try:
+    with closed_on_error(bytes_):
         table = _by_magic(source, bytes_)
         if table is not None:
             if missing_values is not None:
@@ -70,9 +70,6 @@ def open_table(
                 table.missing_values_given = True
             return table
         return _text(source, bytes_, delimiter, encoding, live, missing_values, texts)
-    except BaseException:
-        bytes_.close()
-        raise
 
 
 def _by_magic(source: Source, bytes_: Bytes) -> Reader | None:

@@ -1,4 +1,4 @@
-"""Rows with missing values: which can be learned, and what is said of the others."""
+"""Rows with missing values: which are learned, and messages about the others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def usable(
     columns : Columns
         What they contain.
     missing : Missing
-        What to do with those that have gaps.
+        Treatment of rows with gaps.
     need_target : bool
         Whether a missing target is an error where a missing feature is.
     remedy : str, optional
@@ -47,7 +47,7 @@ def usable(
     Raises
     ------
     RefusedRowError
-        A row cannot, and such rows are not to be skipped; the message says where.
+        A row has gaps, and such rows are not skipped; the message names it.
     """
     bad = batch.infinite
     if missing is not Missing.FILL:

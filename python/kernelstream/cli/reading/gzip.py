@@ -11,7 +11,7 @@ _MEMBER = 16 + zlib.MAX_WBITS  # with the header and the checksum of a gzip memb
 
 
 class Gzip:
-    """Decompresses gzip as its bytes come.
+    """Decompresses gzip in pieces.
 
     Zeros after a member are left out, as gzip does: tapes and block devices fill their last block
     with them.

@@ -1,4 +1,4 @@
-"""Text as it comes from a file or a pipe, in blocks of whole lines."""
+"""Text of a file or a pipe, in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Lines:
     Parameters
     ----------
     bytes_ : Bytes
-        Where they come from.
+        Source of the lines.
     name : str
         What messages call it.
     encoding : str, optional
@@ -92,7 +92,7 @@ class Lines:
         count : int
             How many are needed.
         at_most : int, default=0
-            How many are wanted, if they come soon.
+            Number of lines wanted, if they arrive soon.
 
         Returns
         -------
@@ -143,7 +143,7 @@ class Lines:
         self._bytes.close()
 
     def _more(self) -> bool:
-        """Read some more text, waiting for it; tell whether there was any."""
+        """Read some more text, waiting for it; return whether there was any."""
         if self._ended:
             return False
         block = self._some_bytes()
@@ -228,7 +228,7 @@ def line_of_row(text: bytes, row: int, delimiter: bytes | None) -> int | None:
 
 
 def _quoted(delimiter: bytes) -> re.Pattern[bytes]:
-    """Match a quoted field; a quotation mark within a field that has none first means nothing."""
+    """Match a quoted field; inside an unquoted field a quotation mark is ordinary text."""
     return re.compile(rb"(?:^|(?<=[\n" + re.escape(delimiter) + rb']))"(?:[^"]|"")*("?)')
 
 

@@ -1,19 +1,34 @@
-"""The bytes of a file or a pipe, as they come."""
+"""The bytes of a file or a pipe, as they arrive."""
 
 from __future__ import annotations
 
 import io
 import select
-from contextlib import suppress
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
 
-__all__ = ["BLOCK", "Bytes"]
+__all__ = ["BLOCK", "Bytes", "closed_on_error"]
 
 BLOCK = 1 << 20
 
 
+class _Closeable(Protocol):
+    def close(self) -> None: ...
+
+
+@contextmanager
+def closed_on_error(opened: _Closeable) -> Iterator[None]:
+    """Close what was opened if the block raises, Ctrl-C included."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise
+
+
 class Bytes(io.RawIOBase):
-    """A file or pipe whose first bytes can be looked at, and that counts those read.
+    """A file or pipe whose first bytes can be peeked at, and that counts the bytes read.
 
     Parameters
     ----------
@@ -67,7 +82,7 @@ class Bytes(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what there is, waiting for at least one byte; give 0 at the end."""
+        """Read the available bytes, waiting for at least one; return 0 at the end."""
         if self._head:
             count = min(len(buffer), len(self._head))
             buffer[:count] = self._head[:count]
@@ -84,7 +99,7 @@ class Bytes(io.RawIOBase):
 
 
 def _widen(file: io.FileIO) -> None:
-    """Let a pipe hold a block, where it can, so that rows that come fast are read many at once."""
+    """Let a pipe hold a whole block, if possible, so that fast rows are read many at once."""
     with suppress(ImportError, AttributeError, OSError):
         import fcntl  # noqa: PLC0415  (Unix only)
 

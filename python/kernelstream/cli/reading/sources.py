@@ -54,7 +54,7 @@ class Source:
         return status.st_size or None
 
     def open(self) -> io.FileIO:
-        """Open it for reading without a buffer, so that a pipe's bytes are given as they come.
+        """Open it for reading without a buffer, so that a pipe's bytes arrive at once.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class Extent:
 
 
 def find_sources(arguments: Sequence[str]) -> list[Source]:
-    """Find what the arguments of a command name.
+    """Find the files that the arguments of a command name.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def find_sources(arguments: Sequence[str]) -> list[Source]:
     Raises
     ------
     ValueError
-        A pattern matches nothing, or a folder is named.
+        A pattern has no match, or a folder is named.
     FileNotFoundError
         A file does not exist.
     """

@@ -17,7 +17,7 @@ from kernelstream.columns.texts import settle
 
 __all__ = ["SAMPLE", "Block", "TextTable"]
 
-SAMPLE = 1 << 18  # bytes that tell the columns' types
+SAMPLE = 1 << 18  # bytes from which the columns' types are determined
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class TextTable(Reader):
     lines : Lines
         Its text.
     total : int or None
-        Bytes there are; None for a pipe, whose rows are given as they come.
+        Size in bytes; None for a pipe, whose rows are given as they arrive.
     missing_values : sequence of str, optional
         Texts that stand for a missing value. None: the usual ones.
     texts : collection of str
@@ -76,7 +76,7 @@ class TextTable(Reader):
         tables = self._tables(columns)
         # A thread that waits for a pipe could not be stopped.
         ahead = tables if self.total is None else _one_ahead(tables)
-        # The thread ends before what it reads is closed.
+        # The thread ends before the file that it reads is closed.
         with closing(tables), closing(ahead):
             for table, first, done, block in ahead:
                 before = 0
@@ -145,7 +145,7 @@ class TextTable(Reader):
 
     @abstractmethod
     def _explained(self, error: str) -> tuple[int, str] | None:
-        """Say in which row of a block, and what pyarrow means; None if that is not known."""
+        """Give the row of a block and pyarrow's reason; None if that is not known."""
 
     def _tables(
         self, columns: Mapping[str, pa.DataType]

@@ -42,8 +42,8 @@ from kernelstream.koopman import Koopman
 __all__ = ["Dynamics"]
 
 _FIRST_ROWS, _MOST_ROWS, _SHARE = 256, 4096, 4  # of a batch: a share of the rows before
-_TAIL = 5000  # states by which the spectrum is judged
-_PAST = 200  # rows from which what follows the end of a file is forecast
+_TAIL = 5000  # states for the scores of the spectrum
+_PAST = 200  # rows at the end of a file from which the forecast starts
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Dynamics:
     console: Console
 
     def run(self) -> int:
-        """Learn everything, and say what was found.
+        """Learn all files, and report.
 
         Raises
         ------

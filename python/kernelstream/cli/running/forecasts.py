@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 _STEPS, _NUMBERS = 128, 5_000  # most steps, and numbers, that are forecast
 MOST_COLUMNS = _NUMBERS // _STEPS  # of which this many steps are forecast
-_JUDGED = 200  # states of a piece from which forecasts are judged
+_JUDGED = 200  # states of a piece from which forecasts are scored
 
 
 def steps_ahead(count: int, width: int) -> list[int]:
@@ -78,7 +78,7 @@ class _Made:
 
 
 class Judge:
-    """Judges forecasts of the pieces of trajectories, each made before its piece is learned."""
+    """Scores forecasts of the pieces of trajectories, each issued before its piece is learned."""
 
     def __init__(self, steps: list[int], width: int, coverage: float | None) -> None:
         self._steps, self._coverage = steps, coverage
@@ -95,7 +95,7 @@ class Judge:
         *,
         continued: bool,
     ) -> None:
-        """Forecast from the first states of a piece, and judge all forecasts that it settles."""
+        """Forecast from the first states of a piece, and score forecasts whose target is known."""
         if not continued:
             self._waiting, self._row = [], 0
         if model is not None:
@@ -150,7 +150,7 @@ class Judge:
         self._waiting = still
 
     def skill(self) -> Skill | None:
-        """Give the errors over the steps that could be judged; None if there are none."""
+        """Give the errors over the steps that could be scored; None if there are none."""
         return self._sums.skill(known_only=True) if self._sums.known.any() else None
 
     def inside(self) -> FloatArray | None:

@@ -84,13 +84,13 @@ class Learning:
         Raises
         ------
         ValueError, OSError
-            Something is wrong with a table; what was checkpointed is kept.
+            A table is invalid; checkpoints are kept.
         """
         sources = find_sources(self._places.files)
         self._places.check(sources)
         with ExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())
-            # The watch and the table of errors say so themselves, in words of options.
+            # The columns and the table of errors have messages in terms of options.
             for category in (DriftWarning, SentinelWarning, UselessPredictionsWarning):
                 warnings.simplefilter("ignore", category)
             stack.enter_context(self._stop)
@@ -145,7 +145,7 @@ class Learning:
     # -------------------------------------------------------------------------------- learning
 
     def _learn_all(self, first: Reader, sources: Sequence[Source]) -> None:
-        """Learn every row; what is wrong with a row leaves a checkpoint of those before it."""
+        """Learn every row; before an error the rows before it are checkpointed."""
         progress = self._begun.progress
         extent = Extent(sources)
         try:
@@ -326,7 +326,7 @@ class Learning:
     # ------------------------------------------------------------------------------------- end
 
     def _save_checkpoint(self) -> None:
-        """Save the model as it is; if that fails, learning continues, with one warning."""
+        """Save the model; if that fails, learning continues, with one warning."""
         path = self._places.checkpoint
         if path is None or not self._begun.n_seen:
             return
@@ -336,7 +336,7 @@ class Learning:
         self._checkpoint_failed = bool(failed)
 
     def _saved(self, path: Path) -> str:
-        """Save the model; say what is wrong if that fails."""
+        """Save the model; raise an error with the reason if that fails."""
         try:
             self._begun.save(path)
         except OSError as error:
@@ -344,7 +344,7 @@ class Learning:
         return ""
 
     def _end(self, sources: Sequence[Source]) -> int:
-        """Save and summarize what was learned, and give the exit status."""
+        """Save the model, print the summary, and give the exit status."""
         begun, places, progress = self._begun, self._places, self._begun.progress
         self._stop.is_saving = True
         stopped = self._stop.wanted

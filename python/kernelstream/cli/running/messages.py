@@ -33,7 +33,7 @@ __all__ = [
 
 
 def announce(console: Console, first: Reader, sources: Sequence[Source], columns: Columns) -> None:
-    """Say what is read, and which of its columns are used."""
+    """Print the files, and which of their columns are used."""
     tell_notes(console, first)
     for note in columns.notes:
         say(console, f"{first.name}: {note}")
@@ -115,7 +115,7 @@ def told_of_sentinel(where: str, found: Sentinel) -> str:
 
 
 def remedy_for_drift(wishes: RunOptions, *, is_label: bool) -> str:
-    """Say what may help against drift that the user has not tried."""
+    """Print remedies for drift that the user has not tried."""
     if "forgetting" in (wishes.learner or ""):
         return "try a smaller forgetting"
     learner = "gauss_newton" if is_label else "ridge"
@@ -137,7 +137,7 @@ def print_facts(
     saved: Sequence[Path],
     decided: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Say how much was learned, how fast, where the model is, and what was decided on the way."""
+    """Print the number of rows, the speed, the file of the model, and decisions on columns."""
     progress = begun.progress
     facts = {"rows learned": f"{progress.rows:,}{told_of_skipped(begun)}"}
     if begun.n_before and begun.n_seen > progress.rows:

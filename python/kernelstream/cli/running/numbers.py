@@ -101,7 +101,7 @@ class Numbers(Task):
         return figures
 
     def _count(self, targets: NDArray[Any], predictions: NDArray[Any]) -> None:
-        # The first row of each target is predicted from nothing.
+        # The first row of each target has no prediction.
         losses = np.square((targets - predictions) / UNIT)
         if not self.window.n_rows:
             for place in np.flatnonzero(~self.error.begun & ~np.isnan(targets).all(axis=0)):

@@ -10,6 +10,7 @@ from typing import Any
 from kernelstream.cli.choices import WINDOW, BadCell, Missing
 from kernelstream.cli.reading.columns import Columns, own_names
 from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.raw import closed_on_error
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
 from kernelstream.cli.running.progress import Progress
@@ -92,13 +93,13 @@ class RunOptions:
     numerals : dict of str to Numerals
         How numbers are written in columns of text, once a first table has settled it.
     texts : list of str
-        More columns in which each text is a value, also one that usually stands for none.
+        More texts that are values in each column, even if they usually mean a missing value.
     kernel, basis, learner : str or None
         Its parts.
     experts, classify, balance, scale : bool
         As the options of the same names.
     classes : str or None
-        Every label that may come, separated by commas.
+        Every possible label, separated by commas.
     delimiter, encoding : str or None
         How text is written.
     window : int
@@ -144,16 +145,13 @@ class RunOptions:
             missing_values=self.missing_values,
             texts=texts if self.missing_values is None else (),
         )
-        try:
+        with closed_on_error(table):
             table.obey(self.numerals)
             table.obey(self._ways_of_dates(table))
-        except BaseException:
-            table.close()
-            raise
         return table
 
     def _ways_of_dates(self, table: Reader) -> dict[str, Numerals]:
-        """Give how the user says that the times of columns are written."""
+        """Give the forms of times that the user set for columns."""
         ways = {}
         for text in self.dates:
             name, equals, form = text.partition("=")
@@ -172,7 +170,7 @@ class RunOptions:
         columns: Columns,
         classes: Any,
     ) -> None:
-        """Take what a model was begun with and says how its tables are read."""
+        """Set the reading of tables from the options stored with a model."""
         options, self.numerals = progress.options, progress.numerals
         if classes is not None and set(map(str, classes.tolist())) & set(ABSENT):
             self.texts = list(columns.targets)
@@ -182,7 +180,7 @@ class RunOptions:
             self.missing_values = options.get("missing-values")
 
     def given(self) -> dict[str, Any]:
-        """Give the options that are not the default ones, and make a model what it is."""
+        """Give the options that differ from their defaults and determine the model."""
         options: dict[str, Any] = {
             "target": self.targets,
             "exclude": self.excluded,
@@ -202,7 +200,7 @@ class RunOptions:
 
 
 def check_coverage(coverage: float | None, label: str | None = None) -> None:
-    """Check that there can be intervals of a coverage, if they are asked for.
+    """Check that intervals of a coverage are possible, if they are requested.
 
     Raises
     ------

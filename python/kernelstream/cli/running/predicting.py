@@ -110,7 +110,7 @@ class Predicting:
             say(self.console, f"{rows:,} predictions written to {self.output}")
 
     def _open(self, source: Source) -> Reader:
-        # Lines of a pipe are answered as they come.
+        # Lines of a pipe are answered as they arrive.
         return self.wishes.open(source, live=True)
 
     def _recall(self, estimator: Any) -> None:

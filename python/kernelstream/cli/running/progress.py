@@ -48,20 +48,20 @@ class Mark:
 
 @dataclass
 class Progress:
-    """What a model file says about the rows that the model has learned.
+    """Record in a model file of the rows that the model has learned.
 
     Attributes
     ----------
     files : dict of str to Mark
         The files learned, by their absolute paths; a model file has them relative to its folder.
     options : dict
-        How the model was begun.
+        Options of the first run.
     piped : int
         Rows of the latest pipe that were read, from its beginning.
     rows, skipped : int
         Rows learned and skipped by the current run.
     finished : bool
-        Whether that run has come to its end.
+        Whether that run was complete.
     error : dict
         The errors of that run so far.
     numerals : dict of str to Numerals
@@ -86,7 +86,7 @@ class Progress:
 
     @classmethod
     def from_note(cls, note: Any, model: Path) -> Self:
-        """Take what `to_note` gave from a model file.
+        """Set the record from the `to_note` of a model file.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class Progress:
             self.files[_key(source)].size = size
 
     def check_options(self, given: Mapping[str, Any], path: Path) -> None:
-        """Check that the options of a command are those that the model was begun with.
+        """Check that the options of a command agree with those of the first run.
 
         Raises
         ------

@@ -74,7 +74,7 @@ class Report:
 def print_report(
     console: Console, findings: Report, spectrum: list[list[str]], saved: Path | None
 ) -> None:
-    """Print what was found, as tables of plain text."""
+    """Print the results as tables of plain text."""
     model, cutter = findings.model, findings.cutter
     unit = f" ({cutter.unit})" if cutter.unit else ""
     header = ["eigenvalue", f"timescale{unit}", f"period{unit}", "share of variance"]
@@ -103,7 +103,7 @@ def print_report(
 
 
 def _errors_table(findings: Report, skill: Skill) -> list[list[str]]:
-    """Give what forecasts save over the trivial ones, a row for each number of steps."""
+    """Give the skill of forecasts over trivial ones, one row for each number of steps."""
     what = "operator" if findings.inside is None else "forecast"
     rows = [[f"{what}, rows ahead", "saved over persistence", "over the mean"]]
     rows += [

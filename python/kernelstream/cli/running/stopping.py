@@ -24,7 +24,7 @@ class Stop:
     Attributes
     ----------
     number : int or None
-        The signal that came.
+        The signal received.
     is_saving : bool
         Whether signals are only noted.
     """
@@ -40,7 +40,7 @@ class Stop:
         if threading.current_thread() is threading.main_thread():
             for name in _NAMES:
                 number = getattr(signal, name, None)
-                # Ignored signals, such as those under nohup, stay so.
+                # Ignored signals, such as those under nohup, stay ignored.
                 if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._received)
         return self
@@ -56,7 +56,7 @@ class Stop:
 
     @property
     def wanted(self) -> bool:
-        """Whether a signal has come."""
+        """Whether a signal was received."""
         return self.number is not None
 
     @contextmanager

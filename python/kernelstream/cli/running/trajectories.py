@@ -37,7 +37,7 @@ class Piece:
 
 
 class Cutter:
-    """Cuts rows, as they come, into trajectories.
+    """Splits rows into trajectories.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ class Window:
 class Drift:
     """Whether recent losses are clearly higher than before."""
 
-    _SIGMAS = 5.0  # beyond what chance does among many windows
+    _SIGMAS = 5.0  # beyond chance among many windows
 
     def __init__(self, factor: float) -> None:
         self._factor = factor

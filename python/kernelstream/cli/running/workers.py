@@ -56,7 +56,7 @@ class Workers:
         Raises
         ------
         ValueError, OSError
-            Something is wrong with a table, or with what is asked; nothing is written.
+            A table or an option is invalid; nothing is written.
         KeyboardInterrupt
             Ctrl-C; nothing is written.
         """
@@ -147,7 +147,7 @@ class Workers:
     def _watched(
         self, label: str, jobs: Sequence[Future[Any]], sources: Sequence[Source], extent: Extent
     ) -> Iterator[tuple[Source, Any]]:
-        """Give what each file has come to, in their order, once all are done."""
+        """Give the results of all files, in their order, once all are done."""
         order = dict(zip(jobs, sources, strict=True))
         done = 0
         with ProgressBar(extent.total, label, "bytes", console=self._console) as bar:
@@ -160,7 +160,7 @@ class Workers:
 
 
 def _end_quietly() -> None:
-    """Let Ctrl-C end a process that has nothing to do without a traceback."""
+    """Let Ctrl-C end an idle process without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

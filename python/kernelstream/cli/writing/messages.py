@@ -20,7 +20,7 @@ def printable(text: str) -> str:
 
 
 class Terminal(Console):
-    """A console that escapes the control characters of whatever is printed, in tables and bars too.
+    """A console that escapes control characters in all output, tables and bars included.
 
     Colours and movements of the cursor are rich's own, and stay.
     """
@@ -37,6 +37,6 @@ class Terminal(Console):
 
 
 def say(console: Console, text: str) -> None:
-    """Print a line as it is, with control characters escaped."""
+    """Print a line with control characters escaped."""
     # A terminal breaks long lines between words, a log keeps them whole.
     console.print(printable(text), markup=False, highlight=False, soft_wrap=not console.is_terminal)

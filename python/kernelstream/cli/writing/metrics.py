@@ -1,4 +1,4 @@
-"""The errors as time goes by, as lines of JSON for a dashboard."""
+"""The errors along the stream, as lines of JSON for a dashboard."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _lines_until(path: Path, seen: int) -> list[str]:
 
 
 def _as_json(value: Any) -> Any:
-    """Give a number as JSON knows it, to six digits."""
+    """Give a number for JSON, to six digits."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     return value

@@ -27,7 +27,7 @@ _MOST, _BEFORE = 4, 5  # columns and eigenfunctions drawn; rows before a forecas
 
 
 def check_picture(path: Path) -> None:
-    """Check that a picture can be drawn, before hours are spent on what it shows.
+    """Check that a picture can be drawn, before hours of computation.
 
     Raises
     ------

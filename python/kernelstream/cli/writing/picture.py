@@ -1,4 +1,4 @@
-"""The errors as time goes by, as a picture."""
+"""The errors along the stream, as a picture."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from kernelstream.cli.writing.locks import is_ours
 
 __all__ = ["check_writable", "is_direct", "replacing", "resolve"]
 
-# Those of the core, so that either removes what the other left.
+# Those of the core, so that each removes leftovers of the other.
 _TEMPORARY = re.compile(r"\.kernelstream-[0-9A-Za-z]{6}\.tmp")
 
 
@@ -33,12 +33,12 @@ def resolve(path: Path) -> Path:
 
 
 def is_direct(path: Path) -> bool:
-    """Tell whether a path is written to as it is: a pipe or a device."""
+    """Whether a path is written to directly: a pipe or a device."""
     return path.exists() and not path.is_file()
 
 
 def check_writable(path: Path, what: str) -> None:
-    """Check that a file can be made at a place, before hours are spent on what goes there.
+    """Check that a file can be created at a place, before hours of computation.
 
     Raises
     ------
@@ -58,8 +58,8 @@ def check_writable(path: Path, what: str) -> None:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Write a file; it appears, or replaces the older one, when all has been written.
 
-    A symbolic link stays one. A replaced file keeps its permissions, a new one has those that the
-    umask leaves.
+    A symbolic link stays one. A replaced file keeps its permissions, a new one has those of the
+    umask.
     """
     path = resolve(path)
     _remove_leftovers(path.parent)
@@ -86,7 +86,7 @@ def _new_file(folder: Path) -> tuple[Path, IO[bytes]]:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left: temporary files that nobody holds."""
+    """Remove temporary files of killed processes."""
     for path in folder.iterdir():
         if _TEMPORARY.fullmatch(path.name):
             with suppress(OSError), path.open("rb") as file:

@@ -12,7 +12,7 @@ __all__ = ["open_standard_streams"]
 
 
 class _Messages(io.TextIOWrapper):
-    """A text stream that goes nowhere once it cannot be written to, as on a full disk."""
+    """A text stream that discards output after the first error, as on a full disk."""
 
     def write(self, text: str) -> int:
         """Write, or give the text up."""
@@ -23,7 +23,7 @@ class _Messages(io.TextIOWrapper):
             return len(text)
 
     def flush(self) -> None:
-        """Flush, or give up what is left."""
+        """Flush, or discard the rest."""
         try:
             super().flush()
         except OSError:
@@ -31,7 +31,7 @@ class _Messages(io.TextIOWrapper):
 
 
 class _Bytes(io.FileIO):
-    """The standard output, whose errors name it; what comes after the first error goes nowhere."""
+    """The standard output, whose errors name it; output after the first error is discarded."""
 
     def write(self, data: Any) -> int:
         """Write, or fail once."""
