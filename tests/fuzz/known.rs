@@ -96,6 +96,11 @@ fn numbers_that_no_learner_has_are_refused() {
     let mut file = fixture("regressor_learner_newton");
     file.set_matrix("learner.scalars", 1, 1, &[-1.0]);
     refused_because(&file, "a largest target below zero");
+    let mut file = fixture("regressor_learner_ridge_awv");
+    file.set("/learner/center", json!(false));
+    file.set_matrix("learner.ones", 20, 0, &[]);
+    file.set_matrix("learner.scalars", 1, 2, &[100.0, 50.0]);
+    refused_because(&file, "an intercept that the learner does not have");
     let mut file = fixture("regressor_learner_ridge_reservoir");
     file.set_matrix("learner.past.x", 10, 7, &[0.5; 70]);
     refused_because(&file, "have another width");

@@ -89,7 +89,17 @@ impl GradientSpec {
         let rounds = progress.rounds + 1;
         let sum = progress.sum + gradient;
         let radius = self.radius.unwrap_or(2.0 * largest);
-        let step = self.schedule.at(rounds, self.step.unwrap_or(DEFAULT_STEP), radius, sum);
+        let mut step = self.schedule.at(rounds, self.step.unwrap_or(DEFAULT_STEP), radius, sum);
+        if self.schedule == Schedule::Adaptive && self.radius.is_none() {
+            // The default ball suits kernels with `k(x, x)` of about 1. Raw powers of large columns reach 1e24; there
+            // a step that would enlarge the row's error ends at the minimum of its loss instead (Kaczmarz).
+            let curvatures =
+                prediction.iter().zip(y).map(|(prediction, y)| self.loss.curvature(*prediction, *y));
+            let gain = step * weight * squared * curvatures.fold(0.0, f64::max);
+            if gain > 2.0 {
+                step /= gain;
+            }
+        }
         // Far beyond any sensible weight, far from overflow.
         let length = step * gradient.sqrt();
         if length.is_nan() || length > 1e90 {

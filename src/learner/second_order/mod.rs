@@ -437,6 +437,11 @@ impl<R: RuleFile> LearnerFile for SecondOrder<R> {
         self.intercept = Panel::from_row_major(&intercept, dim, centred);
         [self.rounds] = from.counts("learner.counts")?;
         self.rule.read(from, outputs)?;
+        if centred == 0 && self.rule.centre_information().is_some() {
+            return Err(Error::file(
+                "learner.scalars determines an intercept that the learner does not have",
+            ));
+        }
         if let Some(memory) = &mut self.memory {
             memory.read(from, dim, outputs)?;
         }
