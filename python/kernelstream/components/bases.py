@@ -1,4 +1,4 @@
-"""Bases: what a point's coordinates are, and which points of the stream become coordinates.
+"""Bases: the stored points, and the coordinates that they define.
 
 A stored point adds one coordinate; ``m`` of them cost ``m^2`` memory and about ``5 m^2`` operations
 a row. What is stored stays stored, so coordinates are only ever appended to. `Taylor` and `Fourier`
@@ -138,7 +138,7 @@ class FirstPoints(Basis):
 
 @dataclass(eq=False)
 class KORS(Basis):
-    """Store a point with a chance that grows with what it adds (ridge leverage score sampling).
+    """Store points with a probability that grows with their ridge leverage scores.
 
     The chance is ``min(1, oversampling * (1 + accuracy) * a / (1 + a))`` with
     ``a = z P z + residual / regularization`` for coordinates z, where P is the inverse of
@@ -158,7 +158,7 @@ class KORS(Basis):
     max_size : int, optional
         At most this many points. None: no limit.
     random_state : int, default=0
-        Seed of the draws. The same seed gives the same points, however the stream is cut.
+        Seed of the draws. The same seed gives the same points for any chunking of the stream.
 
     References
     ----------
@@ -232,7 +232,7 @@ class Fourier(Basis):
 
 @dataclass(eq=False)
 class Sketched(Basis):
-    """Few features, made of two sketches of the stored points' Gram matrix, that follow the stream.
+    """Features of two sketches of the stored points' Gram matrix, updated along the stream.
 
     Stage one stores the first `size` points whose loss is not zero. In stage two a row x has the
     features ``Z^T k(x, T)`` with ``Z = (S^T K T)^+ V D^(1/2)`` and ``S^T K S ~ V D V^T`` of rank

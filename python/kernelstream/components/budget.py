@@ -1,4 +1,4 @@
-"""Budgeted learners: sums over stored points that can leave again.
+"""Budgeted learners: sums over stored points that can be removed.
 
 Each takes the place of a basis and a learner: it decides which points are stored, and how their
 coefficients follow the targets, ``f(x) = sum_i a_i k(s_i, x)``. A row that teaches nothing costs

@@ -321,7 +321,7 @@ def _newton_of_labels() -> Learner:
 class Staged(Learner):
     """One learner until the basis replaces its coordinates, another one from then on.
 
-    For bases of two stages, such as `Sketched`. The second learner starts from nothing.
+    For bases of two stages, such as `Sketched`. The second learner starts untrained.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def parse(base: type[T], text: str) -> T:
     Raises
     ------
     ValueError
-        A name is unknown or a value is wrong; the message lists what there is.
+        A name is unknown or a value is invalid; the message lists the valid ones.
     """
     return cast(T, _kernel(text)) if base is Kernel else _component(base, text)
 
@@ -93,7 +93,7 @@ def _mapped(text: str) -> Kernel:
 def _component(base: type[T], text: str) -> T:
     name, colon, rest = text.strip().partition(":")
     name = name.strip().lower().replace("-", "_")
-    # What is made of other components cannot be written like this.
+    # A component of components cannot be written in this form.
     known = [name for name in base.kinds() if name not in {"sum", "mapped", "staged"}]
     kind = base.kinds().get(name)
     if kind is None or kind._type not in known:

@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float64]
 
 
 def gymnasium() -> Any:
-    """Import the library, or raise an error that says how to install it."""
+    """Import the library, or raise an error that names the package to install."""
     try:
         import gymnasium as library  # noqa: PLC0415  (an optional dependency)
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Parts of Dask's collections: learned and merged by whatever scheduler Dask has."""
+"""Parts of Dask's collections: learned and merged by any scheduler of Dask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pseudorandom number for each row that depends on what is in the row only.
+"""A pseudorandom number for each row that depends on its content only.
 
 The rows with the smallest numbers are a sample of all rows, and the same one however these are
 divided, ordered and carried.
@@ -82,7 +82,7 @@ def _bits(column: Any) -> Keys:
 
 
 def _text(value: Any) -> str:
-    """Give a text that is the same whatever library the value is of; of a gap none."""
+    """Give a text that does not depend on the library of the value; None for a gap."""
     return "" if value is None or value != value else str(value)  # noqa: PLR0124
 
 

@@ -1,4 +1,4 @@
-"""The two rounds on whatever holds the rows."""
+"""The two rounds of distributed learning, on any engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Estimator = TypeVar("Estimator", bound=MergingEstimator)
 
 
 class _Parts(Protocol):
-    """Rows in parts, and what can be done with all of them at once."""
+    """Rows in parts, and the operations on all of them."""
 
     def draw(self, model: Any, size: int) -> list[list[dict[str, Any]]]:
         """Sample the parts, together at least `size` rows if there are as many."""
@@ -153,7 +153,7 @@ def partial_fit(
     Raises
     ------
     NotFittedError
-        The model has learned nothing: `fit` begins.
+        The model has learned nothing: use `fit`.
     ValueError, TypeError
         As for `fit`; `model` is as it was.
     """
@@ -207,7 +207,7 @@ def _parts(
     once: bool,
     verbose: bool,
 ) -> _Parts:
-    """Give the parts of whatever holds the rows; what can be wrong without reading is refused."""
+    """Give the parts of any data; refuses what is invalid without reading rows."""
     if is_delayed(data):
         return dask.Parts(model, data, target, weight, verbose=verbose)
     if spark.has(data):
@@ -225,7 +225,7 @@ def _one_weight(weight: Any, sample_weight: Any) -> Any:
 
 
 def _check_adds(model: Any, successive: bool) -> None:
-    """Refuse an estimator that does not add up, by one that has learned a few made-up rows."""
+    """Refuse an estimator that cannot be merged, by one that has learned a few artificial rows."""
     random = np.random.default_rng(0)
     rows, y = random.normal(size=(8, 2)), random.normal(size=8)
     with warnings.catch_warnings():
@@ -239,6 +239,6 @@ def _check_adds(model: Any, successive: bool) -> None:
             else:
                 probe.partial_fit(rows, y)
         except (ValueError, TypeError):
-            return  # its parameters are of other rows than these, which will tell
+            return  # parameters that do not fit these rows raise their error later
         probe.freeze_dictionary()
         clone(model).merge(probe, deepcopy(probe), successive=successive)

@@ -1,4 +1,4 @@
-"""Models on workers, and what their predictions look like there."""
+"""Models on workers, and the form of their predictions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def predictions_of(model: Any, rows: Any) -> Any:
 
 
 def shape_of(model: Any) -> Shape:
-    """Tell what predictions look like, without making any."""
+    """Give the form of predictions, without computing any."""
     if hasattr(model, "classes_"):
         return None, model.classes_.dtype
     if getattr(model, "_single", False):

@@ -1,4 +1,4 @@
-"""What a task made, as bytes that any engine carries: a result, or the error of a row."""
+"""Outcome of a task as bytes that any engine transports: a result, or the error of a row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["packed", "unpacked"]
 
 
 def packed(work: Callable[[], Any]) -> bytes:
-    """Do some work, and give what it made."""
+    """Do some work, and give its result."""
     outcome: tuple[Any, Exception | None]
     try:
         outcome = (work(), None)

@@ -59,7 +59,7 @@ def sample(
     Parameters
     ----------
     model : estimator
-        Says what is to be learned.
+        Specifies the model.
     part : part
         Rows and targets, as `fit` has them. It is read once, a batch at a time.
     size : int, default=10000
@@ -91,7 +91,7 @@ def begin(
     Parameters
     ----------
     model : estimator
-        Says what is to be learned. It stays as it is.
+        Specifies the model. It is not changed.
     samples : iterable of list of dict
         What `sample` gave for each part.
     size : int, default=10000
@@ -130,7 +130,7 @@ def learn(
     Parameters
     ----------
     begun : estimator
-        What `begin` gave, or a copy with a frozen dictionary. It stays as it is.
+        The result of `begin`, or a copy with a frozen dictionary. It is not changed.
     part : part
         Rows and targets, as `fit` has them. It is read once, a batch at a time.
     name : str, default="a part"
@@ -146,7 +146,7 @@ def learn(
     Raises
     ------
     ValueError, TypeError
-        `begun` has rows, which would count in every part; or a row is bad: the message names it.
+        `begun` has rows, which would count in every part, or a row is invalid; see the message.
     """
     if rows := begun.n_seen_:
         raise ValueError(
@@ -254,7 +254,7 @@ def pieces_of(
 def _placed(
     model: Any, part: Part, name: str, target: Any, weight: Any
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give the pieces of a part, and what errors call them."""
+    """Give the pieces of a part, with their names for errors."""
     several = isinstance(part, list) or not hasattr(part, "shape")
     several = several and not isinstance(part, tuple | Mapping)
     pieces, number = pieces_of(model, part, target, weight), 0
@@ -272,7 +272,7 @@ def _placed(
 
 
 def as_pairs(piece: Mapping[str, Any], model: Any) -> dict[str, Any]:
-    """Give the pairs of states of an operator's trajectory; of anything else, what it is."""
+    """Give the pairs of states of an operator's trajectory; other data unchanged."""
     if "y" in piece or "X_next" in piece or not isinstance(model, Koopman):
         return dict(piece)
     X, lag = np.asarray(piece["X"]), int(model.lag)

@@ -103,7 +103,7 @@ def foreach_batch(
 
 
 def _run(frame: Any, work: Callable[[Any, str], Any], *, merge: bool = False) -> list[Any]:
-    """Give what a function makes of each partition, in their order."""
+    """Give the results of a function on each partition, in their order."""
 
     def outcomes(batches: Iterable[Any]) -> Iterator[Any]:
         number = import_module("pyspark").TaskContext.get().partitionId()

@@ -56,9 +56,9 @@ def available_where(
 
 
 def attribute_of(compute: Callable[[], R]) -> R:
-    """Compute an attribute; a `ValueError` says that the model has none.
+    """Compute an attribute; a `ValueError` means that the model has none.
 
-    ``hasattr`` and ``dir`` take nothing but an `AttributeError` for that.
+    ``hasattr`` and ``dir`` accept only an `AttributeError` for that.
 
     Raises
     ------

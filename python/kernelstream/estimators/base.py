@@ -50,7 +50,7 @@ class StreamEstimator(BaseEstimator):
 
     _core_class: ClassVar[Any] = _core.Regressor
 
-    # What the command line wants to find again beside the model, as JSON can carry it.
+    # Note of the command line in a model file, as JSON values.
     _note: Any = None
     # The user's, see `save`.
     note_: Any = None
@@ -81,8 +81,8 @@ class StreamEstimator(BaseEstimator):
         Parameters
         ----------
         **params : object
-            New values by name. Where a part is None, naming a parameter of it makes the part that
-            None stands for.
+            New values by name. If a part is None, naming one of its parameters builds the
+            default of the part.
 
         Returns
         -------
@@ -111,7 +111,7 @@ class StreamEstimator(BaseEstimator):
         return self
 
     def _default_part(self, name: str) -> Any:
-        """Make what the parameter `name` stands for where it is None; None if that is nothing."""
+        """Build the default of the parameter `name` if it is None; None if it has no default."""
         make = self._default_parts.get(name)
         return None if make is None else make()
 
@@ -181,7 +181,7 @@ class StreamEstimator(BaseEstimator):
         return cast(Self, revive(core, extra, cls))
 
     def _extra(self, note: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Give what the file holds beside the core, as JSON can carry it."""
+        """Give the content of a file beside the core, as JSON values."""
         notes = {"note": note, "progress": self._note}
         own = {name: value for name, value in notes.items() if value is not None}
         return {"estimator": type(self).__name__} | self._state() | own
@@ -206,7 +206,7 @@ class StreamEstimator(BaseEstimator):
         return cast(Self, model)
 
     def _feature_names(self) -> list[str] | None:
-        """Give the names of the columns, as JSON can carry them; None if rows came without."""
+        """Give the names of the columns as JSON values; None if rows had no names."""
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else list(names)
 
@@ -222,7 +222,7 @@ class StreamEstimator(BaseEstimator):
         return rows
 
     def _in_turn(self) -> _core.Turn:
-        """Give what the calls that learn take turns with, the first of all included."""
+        """Give the lock of the calls that learn, the first of all included."""
         # The same for all threads, whichever is first.
         return _TURNS.setdefault(self, _core.Turn())
 
@@ -253,7 +253,7 @@ class StreamEstimator(BaseEstimator):
             self._become(new, before)
 
     def _become(self, new: Self, before: Mapping[str, Any]) -> None:
-        """Take over in what another one differs from `before`."""
+        """Copy the attributes in which another estimator differs from `before`."""
         changed = {
             name: value
             for name, value in vars(new).items()

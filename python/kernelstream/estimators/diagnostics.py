@@ -1,4 +1,4 @@
-"""How an estimator fares: what it says of itself, and of what it warns."""
+"""Diagnostics of an estimator, and the warnings that follow from them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Diagnostics:
     error, late_error : float or ndarray of shape (n_targets,)
         Root mean squared error, in units of the target; of a classifier the share of wrong labels.
     baseline_error, late_baseline_error : float or ndarray of shape (n_targets,)
-        The same of the mean of the targets before each row, or of the commonest class before it.
+        The same for the running mean of the targets, or the commonest class so far.
     coverage, late_coverage : float or ndarray of shape (n_targets,)
         Share of the targets inside their 90 % intervals, or of the labels inside their 90 % sets if
         these may be empty.
@@ -47,16 +47,16 @@ class Diagnostics:
     effective_rows : float
         Weights of the rows that the learner remembers, added up: with forgetting, of the latest.
     condition : float
-        Condition number of what coordinates are made by; of stored points that of their Gram
-        matrix, estimated from below by power iteration.
+        Condition number of the coordinates; for stored points that of their Gram matrix, estimated
+        from below by power iteration.
     error_rose : bool
-        Whether the error has once been twice of what it was, or that of a classifier higher by a
-        tenth of the rows, and stayed so.
+        Whether the error has ever doubled, or that of a classifier risen by a tenth of the rows,
+        and stayed so.
     was_useless : bool
-        Whether the baseline was at any time as good over recent rows.
+        Whether the baseline was ever as good over recent rows.
     moved_columns : tuple
         Columns, by name or place, that have left the range of the rows before, so that all columns
-        were rescaled: one that rises with the rows, such as a row number or a time, does.
+        were rescaled: for example a row number or a time.
     """
 
     rows: int
@@ -165,7 +165,7 @@ def concerns_of(model: Any) -> Concerns:
 
 
 def warn_of_concerns(model: Any, before: Concerns, drifts: str, useless: str | None) -> None:
-    """Warn of what the user's call of a public method has shown, once each."""
+    """Issue the warnings that a call of a public method has caused, once each."""
     rose, no_use, moved = concerns_of(model)
     name = type(model).__name__
     if no_use and not before[1] and useless is not None:

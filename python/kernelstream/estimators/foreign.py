@@ -12,7 +12,7 @@ __all__ = ["state_of"]
 
 
 def state_of(core: Any) -> dict[str, Any]:
-    """Give what Python would have written beside a core."""
+    """Give the attributes that Python would have saved beside a core."""
     spec = json.loads(core.spec)
     if "model" not in spec:
         return _model(spec, core, None)
@@ -24,7 +24,7 @@ def _table(spec: Mapping[str, Any], core: Any) -> dict[str, Any]:
 
 
 def _columns(columns: Mapping[str, Any] | None, n_features: int) -> dict[str, Any]:
-    """Give the parameters that say what columns hold."""
+    """Give the parameters for the types of columns."""
     if columns is None:
         return {"scale": False}
     each = columns["each"]

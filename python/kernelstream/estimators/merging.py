@@ -13,7 +13,7 @@ __all__ = ["MergingEstimator"]
 
 
 class MergingEstimator(StreamEstimator):
-    """An estimator that is sums over rows: ``merge`` and what makes it exact."""
+    """Estimators that are determined by sums over rows: ``merge``, and what makes it exact."""
 
     def merge(self, *others: Self, successive: bool = False) -> Self:
         """Add what other estimators of the same parameters have learned.
@@ -112,6 +112,6 @@ class MergingEstimator(StreamEstimator):
 
 
 def _parameters(model: Any) -> dict[str, str]:
-    """Give all parameters, those of parts too, but for those that only say what is shown."""
+    """Give all parameters, also of parts, except those of the display."""
     params = model.get_params(deep=True).items()
     return {name: repr(value) for name, value in params if not name.endswith("verbose")}

@@ -41,7 +41,7 @@ class _Sums:
 
 
 class RunningError(_Sums):
-    """Squared errors of predictions made before each target was known, next to two yardsticks.
+    """Squared errors of prequential predictions, beside two baselines.
 
     The yardsticks are the mean of the targets before each row (what is predicted without
     features) and the spread of the targets. The very first row, which nothing can predict, does
@@ -68,7 +68,7 @@ class RunningError(_Sums):
 
     @property
     def begun(self) -> NDArray[np.bool_]:
-        """Whether there was a row that knows each target."""
+        """Whether there was a row with each target."""
         return self._seen > 0
 
     def update(self, targets: NDArray[Any], predictions: NDArray[Any]) -> None:

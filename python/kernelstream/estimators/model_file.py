@@ -107,7 +107,7 @@ def revive(core: Any, extra: str, expected: type[Any]) -> Any:
     Raises
     ------
     ModelFileError
-        It is of another class, or what stands beside the core is wrong.
+        It is of another class, or the content beside the core is invalid.
     """
     try:
         state = json.loads(extra)
@@ -132,7 +132,7 @@ def revive(core: Any, extra: str, expected: type[Any]) -> Any:
     try:
         model = found._from_state(core, state)
         if hasattr(model, "_new_core"):
-            # Its parameters are those of some model: what asks them later need not wonder.
+            # Its parameters are valid for some model, so later checks may rely on them.
             model._new_core()
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise _core.ModelFileError(

@@ -38,7 +38,7 @@ def checked_note(note: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any, where: str, depth: int) -> Any:
-    """Turn a value into what JSON gives back unchanged."""
+    """Convert a value to one that JSON returns unchanged."""
     if depth < 0:
         raise ValueError(f"{where} is nested deeper than {_DEEPEST} levels")
     if isinstance(value, Mapping):

@@ -45,7 +45,7 @@ def draws_of(
     out = np.empty((*mean.shape, n_samples))
     for c in range(mean.shape[1]):
         values, vectors = np.linalg.eigh(covariance[:, :, c])
-        # Rounding leaves eigenvalues a little below zero.
+        # Rounding makes eigenvalues slightly negative.
         root = vectors * np.sqrt(np.clip(values, 0.0, None))
         out[:, c] = mean[:, c, None] + root @ random_state.standard_normal((len(mean), n_samples))
     return out[:, 0] if estimator._single else out

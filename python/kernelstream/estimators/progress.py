@@ -76,12 +76,12 @@ class ProgressBar:
 
     @property
     def seconds(self) -> float:
-        """Time since the bar was made, until it closed."""
+        """Time from the creation of the bar until it closed."""
         return (self._ended or time.perf_counter()) - self._begun
 
     @property
     def rows_per_second(self) -> float:
-        """Rows done, over the time since the bar was made."""
+        """Rows per second since the creation of the bar."""
         return (self._rows - self._rows_before) / max(self.seconds, 1e-9)
 
     def __enter__(self) -> Self:

@@ -13,7 +13,7 @@ __all__ = ["Sentinel", "find_sentinel"]
 # of; at most one in a hundred values, in at least this many rows.
 _FAR, _RARE, _ENOUGH = 1000.0, 100, 50
 
-# Rows that are judged together, so that memory is bounded.
+# Rows per block, so that memory is bounded.
 _BLOCK = 8192
 
 
@@ -37,11 +37,11 @@ class Sentinel(NamedTuple):
 
     @property
     def times_text(self) -> str:
-        """The number of times, as people write it."""
+        """The number of times, in words."""
         return f"{self.times:,.0f}" if self.times < 1e7 else f"{self.times:.0e}"
 
     def told(self, place: str) -> str:
-        """Say what it is, and where."""
+        """Describe it, with its place."""
         return (
             f"{self.value:.6g} at {place}, {self.times_text} times further from the median than "
             "usual, and is learned as it is"

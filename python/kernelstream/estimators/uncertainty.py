@@ -49,7 +49,7 @@ class Told:
 
 
 def checked_coverage(coverage: float) -> float:
-    """Refuse what is no coverage.
+    """Check that a coverage is between 0 and 1.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What estimators share in checking what they are given."""
+"""Validation of arguments, for all estimators."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 # What the methods take for rows; those of tables also dicts of columns, and lists of dicts.
 Rows: TypeAlias = ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-# The same, or what is read in batches.
+# The same, or a source of batches.
 Source: TypeAlias = Rows | Iterable[Any] | PathLike[str] | Callable[[], Iterable[Any]]
 
 _REMEDY = "remove the row, or fill the gap before learning"
@@ -99,7 +99,7 @@ def numbers_of(
 ) -> NDArray[np.float64]:
     """Give numbers that an estimator is handed beside its rows.
 
-    With `partial` rows may lack some of several numbers: NaN, or what stands for it.
+    With `partial` rows may lack some of several targets: NaN, or another missing value.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def _refuse_complex(values: Any, name: str) -> None:
 
 
 def _columns(frame: Any) -> list[tuple[Any, str]]:
-    """Give names and types of a data frame's columns; nothing of what is no data frame."""
+    """Give names and types of a data frame's columns; None for other data."""
     if hasattr(type(frame), "column_names"):  # Arrow's
         names, types = frame.column_names, frame.schema.types
     elif hasattr(frame, "columns") and hasattr(frame, "dtypes"):
@@ -208,7 +208,7 @@ def _refuse_objects(X: Any) -> None:
 
 
 def first_of(values: Any, types: tuple[type, ...]) -> str:
-    """Say where the first value of some types stands, for an error."""
+    """Give the place of the first value of some types, for an error."""
     array = np.asarray(values, dtype=object)
     width = array.size // max(len(array), 1) if array.ndim else 1
     place = next((i for i, value in enumerate(array.flat) if isinstance(value, types)), None)

@@ -372,7 +372,7 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Learned:
-    """What snapshots changed: replaced as a whole, so that an error leaves the one before.
+    """State that snapshots change: replaced as a whole, so that errors have no effect.
 
     The decomposition has modes as right vectors; its left vectors, the snapshots', are dropped.
     """

@@ -52,11 +52,10 @@ def delays_of(width: int) -> int:
 class Forecaster(StreamEstimator):
     """Forecasts of trajectories over several horizons, with intervals: one pass, constant memory.
 
-    For each horizon and component of the state, several forecasts are mixed by the errors that
-    each of them has made so far: autoregressions, exponential smoothing with trend and season,
-    least squares for each horizon, a Koopman operator of the state and its delays, persistence
-    and the mean. Trend, season and delays are found as rows come; nothing has to be chosen. The
-    errors of the mixture give the intervals.
+    For each horizon and component of the state, several forecasts are mixed by their errors so far:
+    autoregressions, exponential smoothing with trend and season, direct least squares, a Koopman
+    operator of the state and its delays, persistence and the mean. Trend, season and delays are
+    estimated along the stream. Intervals follow the errors of the mixture.
 
     The result does not depend, up to rounding, on how trajectories are split into calls.
 
@@ -296,9 +295,8 @@ or sequence of array-likes of shape (n_times, n_features)
         with scaled states only); the state itself ("persistence"); the mean of all states so far;
         and with `period` the state at the same phase of the last one. The weights,
         `forecast_weights_`, follow the squared errors that each would have made along the
-        trajectories learned, for each component of the state. Every forecast was made before its
-        state, and all that came later, was learned: in the long run the mixture is little worse
-        than the best of them.
+        trajectories learned, for each component of the state. Every forecast was issued before its
+        target was learned: in the long run the mixture is little worse than the best of them.
 
         Parameters
         ----------
@@ -315,9 +313,9 @@ or sequence of array-likes of shape (n_times, n_features)
         forecasts : ndarray of shape (n_horizons, n, n_features)
             In the order of `horizons`.
         deviations : ndarray of shape (n_horizons, n_features)
-            Only with ``return_std``: standard deviations of what comes about the forecasts, those
-            of the errors that the mixture has made, of which later ones count more; the same for
-            all states. Infinite for horizons over which no forecast could be judged yet.
+            Only with ``return_std``: root mean squared errors of the mixture's forecasts so far,
+            exponentially weighted; the same for all states. Infinite for horizons over which no
+            forecast has a target yet.
 
         Raises
         ------
@@ -347,26 +345,25 @@ or sequence of array-likes of shape (n_times, n_features)
         return forecasts, cast(FloatArray, ahead())
 
     def forecast_interval(self, X: ArrayLike | None = None, coverage: float = 0.9) -> FloatArray:
-        """Give intervals that hold what comes over each of the `horizons`.
+        """Give intervals for the state over each of the `horizons`.
 
-        They lie around what `forecast` gives. For each horizon and component their half-width
-        follows whether what came was inside (adaptive conformal inference), so that over a stream
-        the share of it that is inside is `coverage`, whatever the dynamics and the noise, also
-        where these change. From states in which the kinds of forecasts agree they are narrower, as
-        far as errors were smaller there.
+        They are centred on the result of `forecast`. For each horizon and component their
+        half-width is adapted to the share of targets inside (adaptive conformal inference), so that
+        this share is `coverage` along a stream, for any dynamics and noise, also under drift. They
+        are narrower where the kinds of forecasts agree, as far as errors were smaller there.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features), optional
             Initial states, as for `forecast`.
         coverage : float, default=0.9
-            Share of what comes that is to be inside, above 0 and below 1, for each component by
+            Share of the targets inside, above 0 and below 1, for each component by
             itself.
 
         Returns
         -------
         intervals : ndarray of shape (n_horizons, n, n_features, 2)
-            Lower and upper ends. Infinite for horizons over which no forecast could be judged yet,
+            Lower and upper ends. Infinite for horizons over which no forecast has a target yet,
             as where all trajectories are shorter.
 
         Raises
@@ -440,7 +437,7 @@ or sequence of array-likes of shape (n_times, n_features)
 
     def _mixtures(self, width: int | None = None) -> Mixtures:
         operator = self._operator()
-        # The last state learned stands for all before it.
+        # By component, the last state suffices.
         span, back = 0, 1
         if not self._by_component(width):
             span = span_of(operator)
@@ -449,7 +446,7 @@ or sequence of array-likes of shape (n_times, n_features)
         return Mixtures(self, steps, whole_number("lag", operator.lag), span, back)
 
     def _forecast_rows(self, X: ArrayLike | None) -> FloatArray:
-        """Give the rows that the core is asked for forecasts with."""
+        """Give the rows from which the core forecasts."""
         operator = self._operator()
         lag = whole_number("lag", operator.lag)
         if X is None:

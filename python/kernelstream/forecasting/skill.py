@@ -67,7 +67,7 @@ class Mixtures:
 def prequential_skill(
     model: Forecaster, T: ArrayLike | Sequence[ArrayLike], *, block: int | None = None
 ) -> Skill:
-    """Learn trajectories, each block of states only after forecasts were made from it.
+    """Learn trajectories, each block of states after forecasts were issued from it.
 
     The errors that the model would have made in live use: no forecast uses anything later than
     the beginning of its block. Climatology is the mean of the states until then.
@@ -91,7 +91,7 @@ def prequential_skill(
     Raises
     ------
     ValueError, TypeError
-        A row is invalid (the message names it), or no forecast could be judged.
+        A row is invalid (the message names it), or no forecast has a target.
 
     Examples
     --------

@@ -8,7 +8,7 @@ __all__ = ["states_of"]
 
 
 def states_of(X: Any, X_next: Any, lag: int) -> tuple[Any, Any]:
-    """Give the states of a data set; anything else as it is.
+    """Give the states of a data set; other arguments unchanged.
 
     Raises
     ------

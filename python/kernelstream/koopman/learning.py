@@ -121,7 +121,7 @@ def reporting(
 
 
 def warn_of_learned(model: Any, warned: Warned) -> None:
-    """Warn of what was learned, each time that the number of pairs has doubled."""
+    """Issue warnings about the stored states, each time the number of pairs has doubled."""
     core = model._core
     looked = f"at {core.n_seen.bit_length()}"
     if looked in warned:
@@ -131,7 +131,7 @@ def warn_of_learned(model: Any, warned: Warned) -> None:
     if control_width(model):
         warn_of_inputs(model.kernel, model.input_kernel, warned)
     elif 0 < core.n_stored <= _SPECTRA:
-        with suppress(ValueError):  # a spectrum that cannot be computed is refused where asked for
+        with suppress(ValueError):  # raised when the spectrum is requested
             warn_of_growth(np.abs(core.eigenvalues()), core.n_seen, warned)
     if isinstance(model.basis, ALD | None):
         warn_of_dictionary(core, warned)

@@ -1,4 +1,4 @@
-"""What functions of an operator ask of it, and the checks that they share."""
+"""Validation of the arguments of functions of an operator."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def values_of(model: Operator, function: Function) -> FloatArray:
 
 
 def count_of(model: Operator, k: int | None) -> int:
-    """Count the eigenpairs that are asked for.
+    """Count the requested eigenpairs.
 
     Raises
     ------

@@ -82,7 +82,7 @@ def timescales(
     NotFittedError
         Nothing has been learned yet.
     ValueError
-        There are no blocks to tell errors by (see ``n_blocks``), or a gap is not positive.
+        Standard errors need blocks (see ``n_blocks``), or a gap is not positive.
     """
     most = None if k is None else whole_number("k", k)
     left_out = [] if constant else constants_of(model)
@@ -155,7 +155,7 @@ def rates(
     NotFittedError
         Nothing has been learned yet.
     ValueError
-        There are no blocks to tell errors by (see ``n_blocks``), or a gap is not positive.
+        Standard errors need blocks (see ``n_blocks``), or a gap is not positive.
     """
     values, slopes = _rates(model, count_of(model, k), gaps)
     if not return_std:
@@ -211,8 +211,8 @@ def decay_rates(
     Returns
     -------
     decay_rates : ndarray of shape (k,)
-        The reciprocals of the timescales, aligned with `eigenvalues_`: positive for what
-        decays, negative for what grows.
+        The reciprocals of the timescales, aligned with `eigenvalues_`: positive for
+        decay, negative for growth.
 
     Raises
     ------

@@ -24,7 +24,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-# Stored states from which on something can be said of them, and many of them.
+# Fewest stored states for a warning, and for one about their number.
 _SOME, _MANY = 50, 3000
 # Numbers of a state from which on fewer pairs than numbers are warned of.
 _WIDE = 5
@@ -74,7 +74,7 @@ class Watch:
 
 
 def warn_of_dictionary(core: Any, seen: set[str]) -> None:
-    """Warn if stored states have nothing to do with each other, or if nearly every state is one."""
+    """Warn if stored states are nearly orthogonal, or if nearly every state is stored."""
     stored, pairs = core.n_stored, core.n_seen
     if stored < _SOME:
         return

@@ -175,8 +175,8 @@ def explained_variance(
 ) -> FloatArray:
     """Compute the share of the states' variance that each eigenfunction adds.
 
-    The states are regressed on the eigenfunctions in the order of the eigenvalues; what one
-    explains beyond those before it is its share. The constant function has none.
+    The states are regressed on the eigenfunctions in the order of the eigenvalues; a share is
+    the variance explained beyond the earlier ones. The constant function has none.
 
     Parameters
     ----------

@@ -37,11 +37,11 @@ class Skill:
     n_steps : ndarray of int of shape (n_horizons,)
         Steps ahead.
     n_forecasts : ndarray of int of shape (n_horizons,)
-        Number of forecasts judged.
+        Number of forecasts.
     error : ndarray of shape (n_horizons, n_features)
         Errors of the model's forecasts, in the units of the states.
     persistence : ndarray of shape (n_horizons, n_features)
-        Errors of persistence, the forecast that nothing changes.
+        Errors of persistence, the forecast that equals the current state.
     climatology : ndarray of shape (n_horizons, n_features)
         Errors of the mean.
     """
@@ -101,7 +101,7 @@ class SkillSums:
         horizon : int
             Index into `n_steps`.
         forecasts, truth, start : ndarray of shape (n, n_features)
-            The forecasts, what came, and the states that they were made from.
+            The forecasts, their targets, and the states from which they were issued.
         mean : ndarray of shape (n_features,)
             The forecast of climatology.
         """
@@ -160,7 +160,7 @@ class Forecasting(Protocol):
 
     @property
     def back(self) -> int:
-        """Earlier states that a forecast looks back to."""
+        """Earlier states that a forecast needs."""
 
     def forecast(self, past: FloatArray, steps: list[int]) -> FloatArray:
         """Forecast from successive states, but for the first `span` of them.
@@ -277,7 +277,7 @@ def prequential_skill(
     *,
     block: int | None = None,
 ) -> Skill:
-    """Learn trajectories, each block of states only after forecasts were made from it.
+    """Learn trajectories, each block of states after forecasts were issued from it.
 
     The errors that the model would have made in live use: no forecast uses anything later than
     the beginning of its block. Climatology is the mean of the states until then. Costs a
@@ -304,7 +304,7 @@ def prequential_skill(
     Raises
     ------
     ValueError, TypeError
-        A row is invalid (the message names it), or no forecast could be judged.
+        A row is invalid (the message names it), or no forecast has a target.
 
     Examples
     --------
@@ -322,12 +322,12 @@ def prequential_skill(
 def prequential_skill_of(
     model: Forecasting, T: ArrayLike | Sequence[ArrayLike], block: int | None
 ) -> Skill:
-    """Learn trajectories, each block of states only after forecasts were made from it.
+    """Learn trajectories, each block of states after forecasts were issued from it.
 
     Raises
     ------
     ValueError, TypeError
-        A row is invalid (the message names it), or no forecast could be judged.
+        A row is invalid (the message names it), or no forecast has a target.
     """
     pieces = [np.asarray(piece, dtype=np.float64) for piece in as_trajectories(T)]
     span, lag = model.span, model.lag

@@ -58,7 +58,7 @@ def eigenvalues(model: Operator) -> ComplexArray:
 
 
 def influences(model: Operator, k: int | None) -> tuple[ComplexArray, FloatArray, ComplexArray]:
-    """Compute what each block of the stream does to the eigenvalues.
+    """Compute the influence of each block of the stream on the eigenvalues.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def unsplit(values: ComplexArray, count: int) -> int:
     values : ndarray of complex of shape (m,)
         Eigenvalues, conjugate pairs together, positive imaginary part first.
     count : int
-        How many are asked for.
+        Number of values requested.
 
     Returns
     -------
@@ -367,7 +367,7 @@ def unsplit(values: ComplexArray, count: int) -> int:
 def standard_errors(
     influences: ComplexArray | FloatArray, shares: FloatArray, bias: ComplexArray | FloatArray
 ) -> FloatArray:
-    """Give the standard errors of estimates from what each block of the stream does to them.
+    """Give the standard errors of estimates from the influence of each block on them.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def standard_errors(
     shares : ndarray of shape (n_blocks,)
         The share of each block in all pairs.
     bias : ndarray of shape (k,)
-        How far off estimates are whatever the sample, in addition.
+        Additional bias of the estimates, independent of the sample.
 
     Returns
     -------

@@ -200,7 +200,7 @@ def _stacked(at: NDArray[np.float64], span: float) -> NDArray[np.float64]:
 
 
 def _ranks(column: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Give ranks from 0 to 1 of numbers; None of what is no number."""
+    """Give ranks from 0 to 1 of numbers; None for other data."""
     try:
         numbers = column.astype(np.float64)
     except (TypeError, ValueError):

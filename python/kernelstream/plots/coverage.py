@@ -1,4 +1,4 @@
-"""Intervals over a stream, and whether they hold what they should."""
+"""Intervals over a stream, and their coverage."""
 
 from __future__ import annotations
 

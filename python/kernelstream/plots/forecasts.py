@@ -55,14 +55,14 @@ def forecast(
     model : fitted Forecaster
         The forecaster; the fan has its points at the horizons.
     X : array-like of shape (n, n_features), optional
-        Successive states, drawn up to the last, from which the forecast goes. None: the last ones
+        Successive states, drawn up to the last, from which the forecast starts. None: the last ones
         that the model has learned.
     later : array-like of shape (n_later, n_features), optional
-        What came then, drawn as dots.
+        The later states, drawn as dots.
     component : int, default=0
         Which number of the state.
     coverages : sequence of float, default=(0.5, 0.9)
-        Shares of what comes that the bands hold.
+        Coverages of the bands.
     unit : str, default="steps"
         Unit of time, for the axis: that of the operator's ``time_step``.
     colour : str, optional

@@ -29,7 +29,7 @@ class _Test(Protocol):
 
 
 def chapman_kolmogorov(result: _Test, *, unit: str = "steps", ax: Axes | None = None) -> Axes:
-    """Draw what eigenfunctions keep of themselves: the operator's powers beside the data.
+    """Draw the autocorrelation of eigenfunctions: the operator's powers beside the data.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ def timescales(
         implied timescales in time steps, slowest first.
     errors : array of shape (n_lags, n_processes), optional
         Standard errors of the timescales, twice which are drawn as bars. None: those of estimators
-        that know them (`Koopman` with ``n_blocks``).
+        that have them (`Koopman` with ``n_blocks``).
     n : int, default=4
         Maximal number of processes to draw.
     time_step : float, default=1.0

@@ -22,7 +22,7 @@ def weights_of(core: Any, *, single: bool) -> NDArray[np.float64]:
 
 
 def experts_of(core: Any) -> ExpertList:
-    """Say what each expert is that selected itself."""
+    """Describe each expert that was selected."""
     single = len(core.mixture) == 1
     weights = weights_of(core, single=True) if single else None
     return ExpertList(map(_described, json.loads(core.members)), weights)
@@ -35,7 +35,7 @@ def generations_of(core: Any) -> int:
 
 
 def _described(member: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what the core says of an expert in the types of Python."""
+    """Convert the core's description of an expert to Python's types."""
     (metric,) = member["metric"].values()
     rest = ("regularization", "forgetting", "cells", "exact", "n_stored", "generation")
     return {

@@ -34,7 +34,7 @@ _LINEAR_IN_PROBABILITY = ("squared", "half_squared", "squared_hinge")
 def _gives_probabilities(estimator: KernelClassifier) -> None:
     try:
         loss = estimator._loss_in_use()
-    except (ValueError, TypeError) as error:  # which learning will say
+    except (ValueError, TypeError) as error:  # raised again by learning
         raise AttributeError(str(error)) from None
     if loss != "logistic" and loss not in _LINEAR_IN_PROBABILITY:
         raise AttributeError(
@@ -46,8 +46,8 @@ def _gives_probabilities(estimator: KernelClassifier) -> None:
 class KernelClassifier(ClassifierMixin, KernelModel):
     """Kernel classification on a stream: one pass, constant memory, any number of classes.
 
-    A kernel compares points, a basis decides which points are stored and so become coordinates, a
-    learner keeps a linear model in those coordinates up to date after every row. Two classes are
+    A kernel compares points, a basis selects points that are stored and become coordinates, and a
+    learner updates a linear model in these coordinates after every row. Two classes are
     one output, whose sign decides; more are one output each, on the same stored points, and the
     largest decides (one against the rest).
 
@@ -57,13 +57,13 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     Parameters
     ----------
     kernel : Kernel, optional
-        How alike two points are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_features)`` suits
+        Similarity of two points. None: ``Gaussian()``, with the bandwidth ``sqrt(n_features)`` for
         standardized features.
     basis : Basis, optional
-        Which points are stored. None: ``ALD()``, or nothing beside a budgeted learner, which
-        chooses the points itself.
+        Selection of stored points. None: ``ALD()``; none with a budgeted learner, which selects the
+        points itself.
     learner : Learner, optional
-        How the weights follow the labels. None: ``GaussNewton(loss="logistic")``; with the losses
+        Learner of the weights. None: ``GaussNewton(loss="logistic")``; with the losses
         "hinge", "absolute" and "huber" ``OnlineNewton(regularization=0.1)``. Predictions are not
         clipped (unless `OnlineNewton` has a bound): clipped ones would tie.
     loss : str or {"huber": float}, optional
@@ -71,12 +71,12 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         that `Gradient` names. None: the learner's own; the logistic loss for the default learner.
         `Ridge` has the squared loss only.
     class_weight : mapping of label to float or "balanced", optional
-        How many times a row of each class counts, above 0; classes that are not named have 1.
-        "balanced": in inverse proportion to the rows of the class so far, each as one row whatever
-        its own weight, so that all classes count alike. Weights move the log-odds by their
-        logarithms, so that the ranking of rows and what is learned are those without weights, and
-        log-odds are calibrated by the predictions of earlier rows; `decision_function` returns
-        these log-odds. Losses without probabilities are multiplied by the weights. None: 1.
+        Weight of the rows of each class, above 0; classes that are not named have 1. "balanced":
+        inverse to the number of rows of the class so far, without `sample_weight`, so that all
+        classes have equal weight. Weights move the log-odds by their logarithms, without effect on
+        the ranking of rows and on the weights learned; log-odds are calibrated by the prequential
+        predictions, and returned by `decision_function`. Losses without probabilities are
+        multiplied by the weights. None: 1.
     columns, scale, missing, n_warm_up : object
         As of `KernelRegressor`.
     verbose : bool, default=False
@@ -91,9 +91,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         Rows of each class learned so far.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
         The stored points, in the order they were stored; with a budgeted learner a new point takes
-        the place of one that left.
+        the place of the removed one.
     columns_ : dict of str to str
-        What each column holds, by its name; empty for arrays of numbers.
+        Type of each column, by its name; empty for arrays of numbers.
     scales_ : ndarray of shape (n_features_in_, 2), or None
         As of `KernelRegressor`.
     n_seen_ : int

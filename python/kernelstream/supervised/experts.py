@@ -1,4 +1,4 @@
-"""Regression on a stream with nothing to choose."""
+"""Regression on a stream, with automatic selection."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["KernelExperts"]
 
 
 class KernelExperts(KernelRegressor):
-    """Kernel regression on a stream with nothing to choose, on raw columns of any units.
+    """Kernel regression with automatic selection, on raw columns of any units.
 
-    By itself it finds out how columns are best transformed, which of them matter (a metric, learned
-    from the gradients of its own predictions [4]_), which kernel compares rows, with which
-    bandwidth and regularization, and whether to forget. Whenever the stream has grown several times
-    over, or has changed, a race on a bounded buffer of rows finds the best settings, and a new
-    generation of experts begins with them. Their predictions are mixed by weights that follow how
-    each did so far; experts of the generation before leave as they lose their weight.
+    It selects the transform of each column, a metric (learned from the gradients of its own
+    predictions [4]_), kernel, bandwidth and regularization, and whether to forget. Whenever the
+    number of rows has tripled, or the relation has changed, successive halving on a bounded buffer
+    of rows selects new settings, and experts with these settings are added. Predictions are mixed
+    by weights that follow the prequential losses; experts of earlier refits are dropped when their
+    weight stays near zero.
 
     With `experts` given, these are mixed instead, on the columns as `KernelRegressor` takes them.
 
@@ -67,29 +67,27 @@ class KernelExperts(KernelRegressor):
     Attributes
     ----------
     weights_ : ndarray of shape (n_experts,), or (n_outputs_, n_experts) if there are several
-        The share of each expert in the prediction; they add up to 1. Empty for the first rows of
-        all, for which the mean of the targets is predicted. Experts that choose themselves count
-        for less where a row is unlike the points that they have stored (see the Notes).
+        Weight of each expert in the prediction, with sum 1. Empty for the first rows, for which the
+        mean of the targets is predicted. Selected experts have less weight in rows far from
+        their stored points (see the Notes).
     experts_ : list of dict
-        What each expert is: ``kernel``, ``metric`` (the factors of the transformed columns, or the
-        matrix of the map), ``transform`` (``"standardized"`` or ``"normal_scores"``),
+        Description of each expert: ``kernel``, ``metric`` (the factors of the transformed columns,
+        or the matrix of the map), ``transform`` (``"standardized"`` or ``"normal_scores"``),
         ``regularization``, ``forgetting``, ``cells`` (dictionaries that share the space),
-        ``exact`` (whether it is kernel ridge regression on the rows that it was not right about,
-        one for labels), ``n_stored`` and ``generation``. With `experts` given, the parameters by
-        which these differ.
+        ``exact`` (for labels: whether it is kernel ridge regression on the rows that it predicted
+        with a loss), ``n_stored`` and ``generation`` (number of the refit that added it). With
+        `experts` given, the parameters by which these differ.
     n_generations_ : int
-        Generations so far; 1 with `experts` given.
+        Number of refits so far; 1 with `experts` given.
     n_limited_ : int
-        Rows so far whose target was so far from its prediction that one nearer to that was learned
-        instead (see the Notes); 0 with `experts` given.
+        Rows so far whose target was winsorized (see the Notes); 0 with `experts` given.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        How much each column matters: the mean squared slope of the predictions along it at rows of
+        Importance of each column: the mean squared slope of the predictions along it at rows of
         the buffer, times its variance, as shares of 1.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
-        The stored points of all experts, one expert's after the other's, as these compare them:
-        transformed and mapped, where experts choose themselves.
+        The stored points of all experts, expert by expert; preprocessed if experts are selected.
     columns_ : dict of str to str
-        What each column holds, by its name; empty for arrays of numbers.
+        Type of each column, by its name; empty for arrays of numbers.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int
@@ -111,12 +109,12 @@ class KernelExperts(KernelRegressor):
     With `experts`, if one can refuse a row (a learner of gradients that may diverge, `Ridge`
     with forgetting or almost no regularization, one on a budget; kernels without a bound, weights
     above 100), a call of several rows first copies all experts, and single rows do so every 256
-    rows: memory is twice as much. An expert that chose itself and fails leaves instead.
+    rows: memory is doubled. A selected expert that fails is dropped instead.
 
-    The mixture judges experts by their squared errors, whatever their losses are. Where they choose
-    themselves, the weight of each in the prediction of a row is multiplied by how sure it is of it,
-    ``1 / (1 + 2 * novelty / regularization)`` with the share of the row that its points leave
-    unexplained, and it is judged on the row by as much [1]_.
+    The mixture weights experts by their squared errors, for any losses of theirs. In the prediction
+    of a row, the weight of each selected expert is multiplied by its confidence, ``1 / (1 + 2 *
+    novelty / regularization)`` with the share of the row that its points do not explain, and so is
+    the effect of the row on its weight [1]_.
 
     Without `experts`, trees join the prediction from 256 rows on: a forest on the residuals of the
     kernel experts, and boosted trees on the targets. `experts_`, `weights_`, `transform` and
@@ -126,7 +124,7 @@ class KernelExperts(KernelRegressor):
     its prediction than 30 root mean squares of the latest thousand errors, and 5 deviations from
     the mean of the targets, is learned as one that is 5 of those errors away, and a warning says
     so once. Targets that stay on another scale are followed within tens of rows. Targets that
-    differ from the rest in fewer than one row of a thousand are winsorized, too: learn their
+    differ from the rest in fewer than one row of a thousand are winsorized too: learn their
     logarithm, or pass `experts`.
 
     References
@@ -185,7 +183,7 @@ class KernelExperts(KernelRegressor):
         return False
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Give the predictions of the experts: what the mixture is linear in.
+        """Give the predictions of the experts, in which the mixture is linear.
 
         Parameters
         ----------
@@ -245,7 +243,7 @@ class KernelExperts(KernelRegressor):
         return int(self._core.n_limited or 0)
 
     def _check_shared(self, name: str) -> None:
-        """Refuse what all targets must share."""
+        """Refuse experts whose common parameters differ."""
         check_is_fitted(self)
         if self._core.has_models_of_targets:
             raise NotAvailableError(

@@ -1,4 +1,4 @@
-"""Classification on a stream with nothing to choose."""
+"""Classification on a stream, with automatic selection."""
 
 from __future__ import annotations
 
@@ -19,19 +19,17 @@ __all__ = ["KernelExpertsClassifier"]
 
 
 class KernelExpertsClassifier(KernelClassifier):
-    """Kernel classification on a stream with nothing to choose, on raw columns of any units.
+    """Kernel classification with automatic selection, on raw columns of any units.
 
-    It finds out by itself what `KernelExperts` does: how columns are best transformed, which of
-    them matter, which kernel compares rows, with which bandwidth and regularization, and whether to
-    forget. Its experts minimize the squared hinge, two classes as one output, more as one each (one
-    against the rest), and are mixed by how they did under that loss.
+    It selects settings as `KernelExperts` does: transforms of columns, a metric, kernel, bandwidth
+    and regularization, and whether to forget. Its experts minimize the squared hinge, two classes
+    as one output, more as one each (one against the rest), and are mixed by this loss.
 
-    Probabilities are calibrated while it goes: from the prediction made of each row before it was
-    learned follow a scale and an offset of the logarithm of the odds [1]_, by which those of the
-    next rows are corrected.
+    Probabilities are calibrated along the stream: scale and offset of the log-odds are learned from
+    the prequential predictions [1]_.
 
-    It is used as a `KernelClassifier` is, with the same guarantees: any chunking of a stream gives
-    the same model, an error leaves it as it was, a model file brings it back to the last bit.
+    It has the methods and guarantees of `KernelClassifier`: the model does not depend on chunks, an
+    error does not change it, and a loaded model is the saved one to the bit.
 
     Parameters
     ----------
@@ -41,8 +39,8 @@ class KernelExpertsClassifier(KernelClassifier):
         Most points that a dictionary stores, from 10 to 4,000; an expert may have several that
         share the space. The time of a row and the memory grow with its square.
     class_weight : mapping of label to float or "balanced", optional
-        How many times the loss of a row of each class counts, as of `KernelClassifier`. The
-        probabilities are those of a stream in which rows are as frequent as they count.
+        Weight of the rows of each class, as of `KernelClassifier`. The probabilities are those of a
+        stream in which the frequency of rows is proportional to their weights.
     columns, scale, missing, n_warm_up : object
         As of `KernelExperts`.
     verbose : bool, default=False
@@ -56,19 +54,19 @@ class KernelExpertsClassifier(KernelClassifier):
     class_count_ : ndarray of int of shape (n_classes,)
         Rows of each class learned so far.
     weights_ : ndarray of shape (n_experts,), or (n_classes, n_experts) if there are more than two
-        The share of each expert in the scores; they add up to 1. Empty for the first rows of all,
-        for which frequencies are predicted.
+        Weight of each expert in the scores, with sum 1. Empty for the first rows, for which
+        frequencies are predicted.
     experts_ : list of dict
-        What each expert is, as of `KernelExperts`.
+        Description of each expert, as of `KernelExperts`.
     n_generations_ : int
-        Generations so far.
+        Number of refits so far.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        How much each column matters: the mean squared slope of the scores along it at rows of the
+        Importance of each column: the mean squared slope of the scores along it at rows of the
         buffer, times its variance, as shares of 1.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
         The stored points of all experts, as of `KernelExperts`.
     columns_ : dict of str to str
-        What each column holds, by its name; empty for arrays of numbers.
+        Type of each column, by its name; empty for arrays of numbers.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int

@@ -23,9 +23,9 @@ __all__ = ["FunctionKernel"]
 
 Floats = NDArray[np.float64]
 
-# Below this share of a similarity, what the stored objects leave open is rounding.
+# Below this share of a similarity, the unexplained part of an object is rounding.
 _ROUNDING = 1e-10
-# Calls of the function in one call of ours, beyond which a warning says how slow that is.
+# Calls of the function in one call of a method, beyond which a warning is issued.
 _MANY_CALLS = 5_000_000
 
 
@@ -159,7 +159,7 @@ class FunctionKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Returns
         -------
         coordinates : ndarray of shape (n, max_size)
-            Their inner products are the kernel, up to what the stored objects leave open.
+            Their inner products are the kernel, except for the part that is not explained.
 
         Raises
         ------

@@ -51,7 +51,7 @@ class Classes:
             The core has no classes, or none of this type.
         """
         kind = np.dtype(dtype)
-        # The width of text is that of the labels, whatever a file says.
+        # The width of text is that of the labels, not of the file.
         labels = labels_of(np.array(core.classes, str if kind.kind == "U" else kind), "the file")
         if labels.tolist() != core.classes:
             raise ValueError(f"its classes are not of type {dtype}")
@@ -208,5 +208,5 @@ def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
         # NaN and NaT differ from themselves.
         nothing = cast(Any, np.full(len(labels), None))
         return cast("NDArray[np.bool_]", (labels == nothing) | np.not_equal(labels, labels))
-    except TypeError:  # pandas' NA will not say
+    except TypeError:  # pandas' NA has no truth value
         return np.array([not isinstance(label, str) and str(label) in _NOTHING for label in labels])

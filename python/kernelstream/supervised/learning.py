@@ -1,4 +1,4 @@
-"""Learning rows: what a user gave is checked, learned as a whole or not at all, and warned of."""
+"""Learning rows: validation of the arguments, learning as a whole or not at all, warnings."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _rows_at(y: Any, places: NDArray[np.intp]) -> Any:
 def _learn_batches(
     model: Any, batches: Batches, *, classes: Any, reset: bool, predict: bool, told: Told | None
 ) -> Any:
-    """Learn what is read in batches: of `fit` all of it or nothing, else batch by batch."""
+    """Learn from a source of batches: all or nothing in `fit`, else batch by batch."""
     if reset:
         if is_classifier(model):
             batches.check_again(
@@ -177,7 +177,7 @@ def learn_rows(
     predict: bool,
     told: Told,
 ) -> NDArray[Any] | None:
-    """Learn rows of a stream that has begun.
+    """Learn rows after the start of a stream.
 
     Raises
     ------

@@ -19,7 +19,7 @@ __all__ = ["onnx_model"]
 Floats = NDArray[np.float64]
 
 _PERIODS = {"day": 86_400.0, "week": 7 * 86_400.0, "year": 365.2425 * 86_400.0}
-# Lowest opset with ReduceSum and Clip as they are used here, which runtimes of 2022 know.
+# Lowest opset with ReduceSum and Clip in this form; runtimes of 2022 support it.
 _OPSET, _ML_OPSET, _IR = 17, 3, 8
 
 
@@ -125,7 +125,7 @@ class _Graph:
 
 
 class _Column:
-    """A column: its kind, and what the core makes of its cells."""
+    """A column: its type, and its encoding by the core."""
 
     def __init__(self, core: Any, spec: Mapping[str, Any], place: int, width: int) -> None:
         named = spec["named"]
@@ -213,7 +213,7 @@ def _scaled(graph: _Graph, value: str, column: _Column, feature: int) -> str:
         return value
     zero, one, two = column.features(*_raised(column, [mean, mean + 1.0, mean + 2.0]))[:, feature]
     if one == two:
-        # Constant so far: what differs has the sign of the difference.
+        # Constant so far: another value has the sign of the difference.
         apart = graph.add("Sub", value, np.array(mean))
         new = graph.add("Greater", graph.add("Abs", apart), np.array(1e-12 * abs(mean)))
         return graph.add("Where", new, graph.add("Sign", apart), np.array(0.0))

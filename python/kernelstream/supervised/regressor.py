@@ -121,44 +121,43 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     - Booleans are -1 and 1.
 
     A value of the warm-up that lies more than 10,000 times further from its column's median than
-    others do is an outlier, if it is one in a hundred at most: it is learned as it is, and the
-    scale leaves it out.
+    others is an outlier, if at most one in a hundred does: it is learned unchanged, and not used
+    for the scale.
 
-    With ``sample_weight`` the loss of a row counts that many times, in the one round that the row
-    has. `Ridge` is then what it would be had the row come as often (rows held by a reservoir and
-    `forgetting` count it as one row); so is `GaussNewton` with a squared loss. Otherwise the slope
-    of the loss is multiplied, and with it the step of `Gradient` and of budgeted learners, which is
-    not several steps one after the other. A row with a weight above 0 is stored, or not, whatever
-    its weight. One of weight 0 counts in ``n_seen_`` and changes nothing else.
+    ``sample_weight`` multiplies the loss of a row, in a single round. For `Ridge`, and
+    `GaussNewton` with a squared loss, weight 3 equals three identical rows (a reservoir and
+    `forgetting` count it as one row). Otherwise the slope of the loss is multiplied, and with it
+    the step of `Gradient` and of budgeted learners, which differs from several steps. Whether a row
+    is stored does not depend on its weight, if it is above 0. A row of weight 0 counts in
+    ``n_seen_`` and changes nothing else.
 
     A row may lack some of several targets (NaN): it is learned with the others. From the first such
     row on each target has a model of its own, so that time and memory are those of all models;
     the result is that of models of one target, each of the rows that have it. Learners whose
-    outputs depend on each other (`OnlineNewton`, budgeted ones, experts) continue from what the
-    targets had in common before.
+    outputs depend on each other (`OnlineNewton`, budgeted ones, experts) continue from a copy of
+    the common model.
 
-    `Ridge` is Bayesian linear regression: a Gaussian process, seen through the coordinates z(x) of
-    the stored points. The prior variance of the function is ``noise_**2 / regularization`` times
-    the kernel, and ``predict(X, return_std=True)`` gives the root of ``noise_**2 (1 + z' P z +
-    (k(x, x) - z' z) / regularization)``, where P is the inverse of what `Ridge` has summed up: the
-    noise, what rows have not said of the coordinates, and what the coordinates leave out. The noise
-    is estimated by ``mean(e**2 / (1 + z' P z + ...))`` over the errors e of predictions made before
-    their rows were learned, which is the estimate of maximum likelihood; with forgetting, of the
-    latest. So does `GaussNewton` with a squared loss. Other learners do not know deviations.
+    `Ridge` is Bayesian linear regression: a Gaussian process in the coordinates z(x) of the stored
+    points. The prior variance of the function is ``noise_**2 / regularization`` times the kernel,
+    and ``predict(X, return_std=True)`` gives the root of ``noise_**2 (1 + z' P z + (k(x, x) - z'
+    z) / regularization)``, where P is the inverse of the regularized sum of ``z z'``: the variances
+    of the noise, of the weights, and of the residual of the coordinates. The noise is estimated by
+    ``mean(e**2 / (1 + z' P z + ...))`` over the prequential errors e, the estimate of maximum
+    likelihood; with forgetting, over recent ones. The same holds for `GaussNewton` with a squared
+    loss. Other learners have no deviations.
 
     ``log_marginal_likelihood_`` is the sum over rows of the logarithm of the normal density of a
-    target about its prediction made before it was learned, with the variance ``noise**2 (1 /
-    weight + z' P z + ...)``: by the chain rule the logarithm of the density of all of them, from
-    sums that cost nothing. With ``AllPoints()`` and ``Ridge(center=False, clip=False)`` it is that
-    of scikit-learn's ``GaussianProcessRegressor`` with the prior variance ``noise**2 /
+    target about its prequential prediction, with the variance ``noise**2 (1 / weight + z' P z +
+    ...)``: by the chain rule the logarithm of their joint density, from running sums. With
+    ``AllPoints()`` and ``Ridge(center=False, clip=False)`` it is that of scikit-learn's ``GaussianProcessRegressor`` with the prior variance ``noise**2 /
     regularization``; otherwise that of the stream of models that made the predictions, centred
     ones given the first row. The larger of two is the better model of the same rows. In the
     warm-up of scales it counts rows as they were learned last. The noise of rows that differ is
     given by ``sample_weight``, as one over their variance.
 
-    Intervals are the prediction plus and minus a number of deviations (of other learners: of root
-    mean squared errors) that follows the prequential errors, level by level, so that their
-    coverage holds also where noise is not Gaussian, and while the stream changes.
+    Intervals are the prediction plus and minus a number of deviations (for other learners, of root
+    mean squared errors) that follows the prequential errors for each level, so that their coverage
+    also holds for noise that is not Gaussian, and under drift.
 
     Examples
     --------
