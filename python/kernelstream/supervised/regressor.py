@@ -149,11 +149,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     ``log_marginal_likelihood_`` is the sum over rows of the logarithm of the normal density of a
     target about its prequential prediction, with the variance ``noise**2 (1 / weight + z' P z +
     ...)``: by the chain rule the logarithm of their joint density, from running sums. With
-    ``AllPoints()`` and ``Ridge(center=False, clip=False)`` it is that of scikit-learn's ``GaussianProcessRegressor`` with the prior variance ``noise**2 /
-    regularization``; otherwise that of the stream of models that made the predictions, centred
-    ones given the first row. The larger of two is the better model of the same rows. In the
-    warm-up of scales it counts rows as they were learned last. The noise of rows that differ is
-    given by ``sample_weight``, as one over their variance.
+    ``AllPoints()`` and ``Ridge(center=False, clip=False)`` it is that of scikit-learn's
+    ``GaussianProcessRegressor`` with the prior variance ``noise**2 / regularization``; otherwise
+    that of the sequence of models that made the predictions, for centred ones conditional on the
+    first row. On the same rows the larger one is the better model. In the warm-up rows count on
+    their latest scale. For unequal noise set ``sample_weight`` to one over its variance.
 
     Intervals are the prediction plus and minus a number of deviations (for other learners, of root
     mean squared errors) that follows the prequential errors for each level, so that their coverage
