@@ -220,8 +220,11 @@ impl State for Sums {
 impl Sums {
     /// Whether the factor of a model file has this many features.
     pub fn is_sound(&self) -> bool {
+        if self.size >= 10_000 {
+            return false;
+        }
         let triangle = if self.size > 0 { (self.size + 1) * (self.size + 2) / 2 } else { 0 };
-        self.size < 10_000 && self.factor.len() == triangle
+        self.factor.len() == triangle
     }
 }
 
