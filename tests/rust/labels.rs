@@ -111,10 +111,15 @@ fn online_newton_steps_by_squared_slopes() {
         let spec = OnlineNewtonSpec { loss, regularization: 0.1, clip: false, ..OnlineNewtonSpec::default() };
         let told = model(LearnerSpec::OnlineNewton(spec)).learn_and_predict(x.view(), y.view()).unwrap();
         let expected = dense((&x, &y, None), 0.1, &|told, truth, _, quadratic| {
-            let counted = if loss == Loss::Hinge { 1.0 } else { quadratic.recip().min(1.0) };
+            let curved = loss != Loss::Hinge;
+            let counted = if curved { quadratic.recip().min(1.0) } else { 1.0 };
             let slopes: Vec<f64> = told.iter().zip(truth).map(|(f, y)| loss.derivative(*f, *y)).collect();
             let curvature = 0.5 * counted * slopes.iter().map(|slope| slope.powi(2)).sum::<f64>();
-            (slopes.into_iter().map(|slope| counted * slope).collect(), curvature)
+            // Steps on curved losses are implicit: along the slope at their end.
+            let scale = counted * quadratic / (1.0 + curvature * quadratic);
+            let end = |f: f64, y: f64| if curved { proximal_point(loss, f, y, scale) } else { f };
+            let slope = |(f, y): (&f64, &f64)| counted * loss.derivative(end(*f, *y), *y);
+            (told.iter().zip(truth).map(slope).collect(), curvature)
         });
         assert!(largest_gap(&told, &expected) < 1e-9, "{loss:?}");
     }
