@@ -247,6 +247,16 @@ impl Mixed {
         Self { made: mixed, deviation: between(self.deviation), spread: between(self.spread), ..self }
     }
 
+    /// The scale of its interval.
+    pub fn spread(&self) -> f64 {
+        self.spread
+    }
+
+    /// The same with that scale multiplied by a factor.
+    pub fn scaled(self, factor: f64) -> Self {
+        Self { spread: factor * self.spread, ..self }
+    }
+
     /// Outputs it.
     pub fn tell(&self, place: (usize, usize), calibration: &Calibration, told: &mut Prequential<'_>) {
         let spread = |which| if which == Spread::Deviation { self.deviation } else { self.spread };

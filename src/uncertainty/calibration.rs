@@ -116,6 +116,11 @@ impl Calibration {
         around(made, far)
     }
 
+    /// Ratio of the size of errors near such a prediction to the usual size.
+    pub(crate) fn factor(&self, output: usize, made: f64) -> f64 {
+        self.profile.factor(output, made)
+    }
+
     /// Records a prediction with this spread, the target, and the (possibly winsorized) target that
     /// was learned. With an infinite spread only the error is recorded.
     pub(crate) fn meet(&mut self, output: usize, made: f64, (target, limited): (f64, f64), spread: f64) {

@@ -7,6 +7,7 @@
 //! changing streams. It also keeps a [`Record`] of the size of errors.
 
 mod calibration;
+mod columns;
 mod diagnostics;
 mod errors;
 mod evidence;
@@ -19,6 +20,7 @@ mod spread;
 
 pub use calibration::Calibration;
 pub(crate) use calibration::{around, is_exact, score};
+pub(crate) use columns::ColumnSpreads;
 pub use diagnostics::Diagnostics;
 pub(crate) use errors::{Errors, LearnedRows};
 use evidence::Evidence;

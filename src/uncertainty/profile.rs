@@ -4,18 +4,19 @@ use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
 /// Parameters of a [`Profile`].
-struct ProfileParams {
+pub(super) struct ProfileParams {
     /// Deviations of predictions from their mean that the knots are spread over.
     range: f64,
     /// Memory of the mean size of errors, in rows: at a knot, and over the stream.
-    memory: f64,
+    pub memory: f64,
     /// Rows at a knot at which its own mean and the overall mean have equal weight.
     prior_rows: f64,
     /// Roots of errors are clipped at this multiple of their mean.
-    clip: f64,
+    pub clip: f64,
 }
 
-const PARAMS: ProfileParams = ProfileParams { range: 2.0, memory: 1000.0, prior_rows: 20.0, clip: 4.0 };
+pub(super) const PARAMS: ProfileParams =
+    ProfileParams { range: 2.0, memory: 1000.0, prior_rows: 20.0, clip: 4.0 };
 
 /// Knots, evenly spaced over predictions within this many deviations of their mean.
 const KNOTS: usize = 9;
@@ -24,14 +25,14 @@ const FARTHEST: f64 = 1e290;
 
 /// A mean with a memory of `memory` rows.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mean {
-    value: f64,
-    rows: f64,
+pub(super) struct Mean {
+    pub value: f64,
+    pub rows: f64,
 }
 
 impl Mean {
     /// Adds a value of this weight; returns the step, as a share of the distance.
-    fn meet(&mut self, value: f64, weight: f64) -> f64 {
+    pub fn meet(&mut self, value: f64, weight: f64) -> f64 {
         self.rows = (self.rows + weight).min(PARAMS.memory);
         let share = if self.rows > 0.0 { weight / self.rows } else { 0.0 };
         self.value += share * (value - self.value);
@@ -42,14 +43,25 @@ impl Mean {
 /// One output: mean square root of the errors, in units of their spread, near each knot. For errors
 /// of any law it is proportional to their size, and robust against a few large ones.
 #[derive(Clone, Debug, Default)]
-struct Course {
+pub(super) struct Course {
     prediction: Mean,
     variance: f64,
-    all: Mean,
+    pub all: Mean,
     knots: [Mean; KNOTS],
 }
 
+impl Mean {
+    /// The mean root of Gaussian errors in units of their deviation, as if of a few rows: the first
+    /// error of a stream may be an outlier.
+    pub const GAUSSIAN: Self = Self { value: 0.822, rows: 5.0 };
+}
+
 impl Course {
+    /// For errors in units of their overall mean, which is not recorded.
+    pub fn relative() -> Self {
+        Self { all: Mean { value: 1.0, rows: 0.0 }, ..Self::default() }
+    }
+
     /// The knot below a prediction, and the weight of the next.
     fn place(&self, made: f64) -> (usize, f64) {
         let deviation = self.variance.sqrt();
@@ -65,13 +77,25 @@ impl Course {
         if self.all.value <= 0.0 {
             return 1.0;
         }
+        let root = self.root_at(made);
+        root * root
+    }
+
+    /// The same of the roots of errors.
+    pub fn root_at(&self, made: f64) -> f64 {
         let (knot, share) = self.place(made);
         let of = |knot: &Mean| {
             (knot.value * knot.rows + PARAMS.prior_rows * self.all.value)
                 / ((knot.rows + PARAMS.prior_rows) * self.all.value)
         };
-        let root = (1.0 - share) * of(&self.knots[knot]) + share * of(&self.knots[knot + 1]);
-        root * root
+        (1.0 - share) * of(&self.knots[knot]) + share * of(&self.knots[knot + 1])
+    }
+
+    /// Sum of the squared differences between means at the knots and the overall mean, relative to
+    /// it and times the rows, and the knots that have rows.
+    pub fn differences(&self) -> (f64, usize) {
+        let square = |knot: &Mean| knot.rows * (knot.value / self.all.value - 1.0).powi(2);
+        (self.knots.iter().map(square).sum(), self.knots.iter().filter(|knot| knot.rows > 1.0).count())
     }
 
     fn meet(&mut self, made: f64, error: f64) {
@@ -79,8 +103,13 @@ impl Course {
         if self.all.value > 0.0 {
             root = root.min(PARAMS.clip * self.all.value);
         }
-        let (knot, share) = self.place(made);
         self.all.meet(root, 1.0);
+        self.meet_root(made, root);
+    }
+
+    /// Records the root of an error but for the overall mean.
+    pub fn meet_root(&mut self, made: f64, root: f64) {
+        let (knot, share) = self.place(made);
         self.knots[knot].meet(root, 1.0 - share);
         self.knots[knot + 1].meet(root, share);
         let far = made - self.prediction.value;
@@ -88,12 +117,15 @@ impl Course {
         self.variance += share * ((1.0 - share) * (far * far).min(FARTHEST) - self.variance);
     }
 
-    fn numbers(&self) -> impl Iterator<Item = f64> {
+    /// The state as numbers, of this number.
+    pub const NUMBERS: usize = 2 * (KNOTS + 2) + 1;
+
+    pub fn numbers(&self) -> impl Iterator<Item = f64> {
         let means = [self.prediction, self.all].into_iter().chain(self.knots);
         std::iter::once(self.variance).chain(means.flat_map(|mean| [mean.value, mean.rows]))
     }
 
-    fn of_numbers(numbers: &[f64]) -> Self {
+    pub fn of_numbers(numbers: &[f64]) -> Self {
         let mean = |k: usize| Mean { value: numbers[2 * k + 1], rows: numbers[2 * k + 2] };
         Self {
             variance: numbers[0],
@@ -103,7 +135,7 @@ impl Course {
         }
     }
 
-    fn is_sound(&self) -> bool {
+    pub fn is_sound(&self) -> bool {
         let sizes = || std::iter::once(&self.all).chain(&self.knots);
         self.variance >= 0.0
             && sizes().all(|mean| mean.value >= 0.0)
@@ -124,7 +156,8 @@ pub(super) struct Profile {
 impl Profile {
     /// Initial state for `n` outputs.
     pub fn new(outputs: usize) -> Self {
-        Self { outputs: vec![Course::default(); outputs] }
+        let course = Course { all: Mean::GAUSSIAN, ..Course::default() };
+        Self { outputs: vec![course; outputs] }
     }
 
     /// Ratio of the size of errors near such a prediction to the usual size; 1 for outputs without
@@ -157,7 +190,7 @@ impl Profile {
         if !from.has("calibration.profile") {
             return Ok(Self::default());
         }
-        let width = 2 * (KNOTS + 2) + 1;
+        let width = Course::NUMBERS;
         let numbers = from.matrix_of("calibration.profile", outputs, width)?;
         let outputs: Vec<Course> = numbers.chunks_exact(width).map(Course::of_numbers).collect();
         if !outputs.iter().all(Course::is_sound) {

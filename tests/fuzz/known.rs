@@ -137,13 +137,21 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
             renamed.rename(&array, "other");
             let text = refusal(&renamed.close());
             assert!(is_named(&text), "{name}, {array}: {text}");
-            // All that may be left out are the state that a trajectory was in, policies, as a whole, the profile of
-            // errors, which then begins again, the modes of states, which then have no forecast, and the pairs of a warm-up,
+            // All that may be left out are the state that a trajectory was in, policies, as a whole, the profiles of
+            // errors, which then begin again, the modes of states, which then have no forecast, and the pairs of a warm-up,
             // which has then ended.
-            let optional =
-                ["recent.", "policy.", "kept.", "calibration.profile", "dynamics.tail", "modes", "warm_up.x"]
-                    .iter()
-                    .any(|group| array.starts_with(group));
+            let optional = [
+                "recent.",
+                "policy.",
+                "kept.",
+                "calibration.profile",
+                "columns.",
+                "dynamics.tail",
+                "modes",
+                "warm_up.x",
+            ]
+            .iter()
+            .any(|group| array.starts_with(group));
             assert!(optional || is_named(&refusal(&without.close())), "{name}, {array}");
         }
     }

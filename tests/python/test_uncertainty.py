@@ -1,5 +1,6 @@
 """Standard deviations and intervals, against the formulas written out here."""
 
+import pickle
 from copy import deepcopy
 
 import numpy as np
@@ -270,3 +271,25 @@ def test_models_of_raw_columns_know_it_too():
         np.testing.assert_allclose(one, (made[3], deviation[3]), rtol=1e-10)
     labels = ks.KernelClassifier().fit(rows, y > 0.5)
     assert not hasattr(labels, "predict_interval")
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_intervals_of_experts_follow_noise_that_depends_on_a_column(ordered):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(3000, 3))
+    if ordered:
+        X = X[np.lexsort((X[:, 2], np.arange(3000) // 300))]
+    y = np.sin(3.0 * X[:, 0]) + (0.05 + X[:, 2]) * rng.normal(size=3000)
+    model = ks.KernelExperts(size=30)
+    low, high = model.partial_fit_predict_interval(X, y, coverage=0.9).T
+    fifth = np.minimum(5.0 * X[:, 2], 4.0).astype(int)
+    inside, late = (low <= y) & (y <= high), np.arange(3000) >= 1000
+    shares = [inside[late & (fifth == k)].mean() for k in range(5)]
+    assert min(shares) > 0.8
+    widths = [(high - low)[late & (fifth == k)].mean() for k in (0, 4)]
+    assert widths[1] > 2.5 * widths[0]
+    # Queries have them too, and a file keeps them.
+    ends = model.predict_interval(np.array([[0.5, 0.5, 0.05], [0.5, 0.5, 0.95]]))
+    assert np.ptp(ends[1]) > 2.0 * np.ptp(ends[0])
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_interval(X[:50]), model.predict_interval(X[:50]))

@@ -83,7 +83,13 @@ impl State {
                         mixed.iter_mut().enumerate().for_each(refine);
                     }
                     for (c, mixed) in mixed.iter().enumerate() {
-                        mixed.tell((i, c), calibration, &mut told);
+                        let by_columns = match spread {
+                            Some(Spread::Interval) if !any => {
+                                self.column_spreads.factor(c, x.row(i).iter().copied())
+                            }
+                            _ => 1.0,
+                        };
+                        mixed.scaled(by_columns).tell((i, c), calibration, &mut told);
                     }
                 }
                 told.tell_novelty(novelties.into_iter());

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::experts::Mixture;
 use crate::persist::{Persist, Reader, Writer, load, parse};
-use crate::uncertainty::Calibration;
+use crate::uncertainty::{Calibration, ColumnSpreads};
 
 /// Array name of the mixture for any row, for one output.
 fn lasting(output: usize) -> String {
@@ -80,6 +80,7 @@ impl Persist for AdaptiveExperts {
             state.lasting_calibration.write(&mut calibration);
             let calibration = calibration.finish("calibration", Value::Null, Value::Null)?;
             out.bytes("lasting.calibration", calibration);
+            state.column_spreads.write(&mut out);
         }
         out.finish(KIND, self.spec_json()?, extra)
     }
@@ -152,6 +153,10 @@ impl AdaptiveExperts {
         };
         self.weighing = Weighing::read(from)?;
         let trees = TreeStage::read((features, outputs), met, &self.spec, from)?;
+        let column_spreads = match self.spec.column_spreads(features, outputs) {
+            new if new.is_empty() => new,
+            _ => ColumnSpreads::read(features, outputs, from)?,
+        };
         let state = State {
             params: Arc::new(params.clone()),
             buffer,
@@ -167,6 +172,7 @@ impl AdaptiveExperts {
             trees,
             mixture: self.spec.mixture,
             calibration,
+            column_spreads,
             drift,
             limits,
             loss: self.spec.loss,

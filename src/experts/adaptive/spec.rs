@@ -7,6 +7,7 @@ use crate::error::{Result, in_range};
 use crate::experts::MixtureSpec;
 use crate::learner::Loss;
 use crate::persist::check_params;
+use crate::uncertainty::ColumnSpreads;
 
 /// Specification of [`AdaptiveExperts`]; all fields have defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +45,11 @@ impl AdaptiveSpec {
         in_range("loss", self.loss, known, "squared or squared_hinge")?;
         check_params(&self.params)?;
         Ok(AdaptiveExperts::new(self))
+    }
+
+    /// Initial state of the sizes of errors by columns; empty for labels.
+    pub(super) fn column_spreads(&self, columns: usize, outputs: usize) -> ColumnSpreads {
+        if self.loss.is_margin() { ColumnSpreads::default() } else { ColumnSpreads::new(columns, outputs) }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::learner::Loss;
 use crate::online::drift::Drift;
 use crate::online::winsorizer::Limits;
 use crate::threads::for_each_block;
-use crate::uncertainty::{Calibration, Prequential};
+use crate::uncertainty::{Calibration, ColumnSpreads, Prequential};
 
 /// An interrupted refit, which is repeated before the next row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,7 @@ pub(super) struct State {
     /// For the next row, one for each output.
     pub mixtures: Vec<Mixture>,
     pub calibration: Calibration,
+    pub column_spreads: ColumnSpreads,
     /// For any row: of the lasting experts only.
     pub lasting: Vec<Mixture>,
     pub lasting_calibration: Calibration,
@@ -83,6 +84,7 @@ impl State {
             members: Vec::new(),
             mixtures: Vec::new(),
             calibration: Calibration::by_prediction(outputs),
+            column_spreads: spec.column_spreads(features, outputs),
             lasting: Vec::new(),
             lasting_calibration: Calibration::by_prediction(outputs),
             ordered: 0,
@@ -164,9 +166,19 @@ impl State {
                 let limited = |mixed: f64| self.limits.limited(c, mixed, *target);
                 let (mixed, limited) = if let Some(mixture) = self.mixtures.get_mut(c) {
                     let state = (mixture, &mut self.calibration);
-                    let refined = |mixed| self.trees.refined(c, mixed, &said);
+                    let by_columns = self.column_spreads.factor(c, x.iter().copied());
+                    let mut spread = f64::INFINITY;
+                    let refined = |mixed| {
+                        let refined = self.trees.refined(c, mixed, &said);
+                        spread = refined.spread();
+                        refined.scaled(by_columns)
+                    };
                     let target = (raw[(i, c)], limited, weight);
                     let next = round.learn_refined((i, c), made.iter(), refined, target, state, &mut told);
+                    if weight > 0.0 {
+                        let unit = spread * self.calibration.factor(c, next.0);
+                        self.column_spreads.meet(c, x.iter().copied(), (raw[(i, c)] - next.0) / unit);
+                    }
                     // Losses in ordered rows are no evidence for random rows.
                     if self.ordered == 0 {
                         let lasting = made.iter().zip(&self.members);
