@@ -86,7 +86,8 @@ impl Default for ExplainSpec {
 pub struct Explanation {
     /// Contribution of each column to each output of each row (n, p, columns).
     pub values: Array3<f64>,
-    /// Standard errors of the values; `None` where they are exact.
+    /// Standard errors of the values, widened by Student's quantile where there are few orders, so that two of them
+    /// cover 95 %; `None` where they are exact.
     pub errors: Option<Array3<f64>>,
     /// The mean prediction of the background (p): with the values of a row it adds up to its prediction.
     pub base_values: Array1<f64>,

@@ -94,7 +94,7 @@ impl FirstErrors {
 
 /// Two-sided quantile of Student's law with `n` degrees of freedom, to a relative error of 1e-3 (G.
 /// W. Hill, "Algorithm 396: Student's t-quantiles", Communications of the ACM, 1970).
-fn student_quantile(coverage: f64, n: f64) -> f64 {
+pub(crate) fn student_quantile(coverage: f64, n: f64) -> f64 {
     let p = 1.0 - coverage;
     if n < 1.5 {
         return (p * FRAC_PI_2).tan().recip();

@@ -24,7 +24,7 @@ pub(crate) use columns::ColumnSpreads;
 pub use diagnostics::Diagnostics;
 pub(crate) use errors::{Errors, LearnedRows};
 use evidence::Evidence;
-pub(crate) use first::normal_quantile;
+pub(crate) use first::{normal_quantile, student_quantile};
 use noise::Noise;
 pub use prequential::Prequential;
 pub(crate) use record::{ENOUGH, LOOK};

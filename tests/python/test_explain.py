@@ -170,6 +170,30 @@ def test_sampling_agrees_with_exact_values(table):
     assert (other.values != found.values).any()
 
 
+@pytest.mark.parametrize("order", ["shuffled", "sorted", "repeated"])
+@pytest.mark.parametrize("n_permutations", [4, 16])
+@pytest.mark.parametrize("n_background", [2, 25])
+def test_two_standard_errors_cover_as_those_of_a_normal_law(order, n_permutations, n_background):
+    random = np.random.default_rng(3)
+    X = random.normal(size=(300, 6))
+    if order == "sorted":
+        X = X[np.argsort(X[:, 0])]
+    elif order == "repeated":  # few different values: all orders of a few may agree by chance
+        X = (X > 0).astype(float)
+    y = X[:, 0] * np.maximum(X[:, 1], 0) * np.maximum(X[:, 2], 0) + X[:, 3]
+    model = ks.KernelRegressor(learner=RIDGE).fit(X, y)
+    rows, background = X[::30], X[5 :: 300 // n_background][:n_background]
+    exact = model.explain(rows, background).values
+    outside = []
+    for seed in range(40):
+        found = model.explain(
+            rows, background, method="sampling", n_permutations=n_permutations, random_state=seed
+        )
+        gaps = np.abs(found.values - exact)
+        outside.append(gaps > 2 * found.standard_errors + 1e-9)
+    assert np.mean(outside) < 0.0455
+
+
 def test_a_model_file_explains_as_the_model_did(table, tmp_path):
     X, y = table
     model = ks.KernelRegressor().fit(X, y)

@@ -34,7 +34,8 @@ class Explanation:
     output_names : list of str or None
         Names of the outputs, if there are several.
     standard_errors : ndarray of the shape of values, or None
-        Standard errors of sampled values. None: the values are exact.
+        Standard errors of sampled values, widened by Student's quantile where there are few
+        permutations, so that two of them cover 95 %. None: the values are exact.
     """
 
     values: NDArray[np.float64]
