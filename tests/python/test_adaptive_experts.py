@@ -124,7 +124,7 @@ def test_a_relation_that_turns_steadily_is_followed():
     assert np.mean((predictions - y)[2000:] ** 2) < 0.1 * np.var(y)
 
 
-def test_what_the_experts_are_can_be_read():
+def test_the_descriptions_of_experts_can_be_read():
     X, y = real_stream("cpusmall", 600)
     model = clone(MODEL).partial_fit(X[:5], y[:5])
     assert model.experts_ == []

@@ -38,7 +38,7 @@ def test_flipped_blocks_repeat_a_row_of_the_table():
     assert not np.shares_memory(rows, X)
 
 
-def test_a_drift_is_known_when_the_angle_is():
+def test_a_drift_is_found_for_the_true_angle():
     for n_features in (1, 2, 4):
         X, y = adversarial.drifting(400, n_features, period=100.0, noise=0.0, random_state=0)
         assert X.shape == (400, n_features)
@@ -144,6 +144,6 @@ def test_the_same_seed_gives_the_same_stream(make):
         (lambda: play(ks.KernelRegressor(scale=False), 1, 0, regularization=0.0), "regularization"),
     ],
 )
-def test_what_makes_no_sense_is_refused(call, message):
+def test_invalid_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

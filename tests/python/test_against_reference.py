@@ -231,7 +231,7 @@ def test_ridge_on_real_data(name, forgetting):
     np.testing.assert_allclose(model.partial_fit_predict(X, y), expected, rtol=0, atol=1e-8)
 
 
-def test_forgetting_does_not_wind_up_where_nothing_comes():
+def test_forgetting_does_not_inflate_unvisited_directions():
     # After 200 rows the same point comes forever: what the others had excited only fades.
     X, y = random_stream(20_000, 2, seed=9)
     X[200:], y[200:] = X[0], y[0]
@@ -294,7 +294,7 @@ TOLERANCES = st.floats(1e-3, 0.5)
     clip=st.booleans(),
     prediction=st.sampled_from(["ridge", "awv"]),
 )
-def test_ridge_whatever_the_setting(stream, tolerance, regularization, **options):
+def test_ridge_with_any_parameters(stream, tolerance, regularization, **options):
     X, y = stream
     features, sizes = ref.nested_features(ref.gaussian(0.8), X, tolerance)
     slow = ref.DenseRidge(regularization, **options)
@@ -311,7 +311,7 @@ def test_ridge_whatever_the_setting(stream, tolerance, regularization, **options
     bound=st.floats(0.1, 3.0),
     target_bound=st.floats(0.1, 3.0),
 )
-def test_nons_ald_whatever_the_setting(stream, tolerance, mu, bound, target_bound):
+def test_nons_ald_with_any_parameters(stream, tolerance, mu, bound, target_bound):
     X, y = stream
     parameters = {"mu": mu, "tolerance": tolerance, "bound": bound, "target_bound": target_bound}
     expected = ref.run(ref.NonsAldSvd(ref.gaussian(0.8), **parameters), X, y)
@@ -321,7 +321,7 @@ def test_nons_ald_whatever_the_setting(stream, tolerance, mu, bound, target_boun
 
 @settings(deadline=None, max_examples=60)
 @given(stream=STREAMS, tolerance=TOLERANCES, radius=st.floats(0.1, 5.0))
-def test_aogd_ald_whatever_the_setting(stream, tolerance, radius):
+def test_aogd_ald_with_any_parameters(stream, tolerance, radius):
     X, y = stream
     slow = ref.AogdAldDual(ref.gaussian(0.8), tolerance=tolerance, radius=radius)
     model = ks.presets.aogd_ald(kernel=ks.Gaussian(0.8), tolerance=tolerance, radius=radius)

@@ -186,7 +186,7 @@ def test_bad_single_rows(x, y, learned):
 
 
 @pytest.mark.parametrize("method", ["predict_one", "learn_one"])
-def test_errors_of_single_rows_say_what_is_wrong(method, learned):
+def test_errors_of_single_rows_name_the_cause(method, learned):
     rest = [0.0] if method == "learn_one" else []
     with pytest.raises(ValueError, match="NaN"):
         getattr(learned, method)(np.array([0.0, np.nan, 0.0]), *rest)
@@ -214,7 +214,7 @@ def test_a_masked_value_is_refused_everywhere(model):
     assert model.n_seen_ == 20
 
 
-def test_names_of_columns_mean_nothing_to_the_checks():
+def test_checks_ignore_names_of_columns():
     frame = pd.DataFrame(X, columns=["collect", "column_names", "schema"])
     assert ks.KernelRegressor(scale=False).fit(frame, Y).n_seen_ == 20
 
@@ -247,7 +247,7 @@ ODD_FORMS = {
 
 
 @pytest.mark.parametrize("form", ODD_FORMS)
-def test_odd_but_right_input_gives_the_right_answer(form):
+def test_unusual_valid_input_is_learned_correctly(form):
     change = ODD_FORMS[form]
     model = ks.KernelRegressor(ks.Gaussian(0.8), scale=False).fit(change(X), change(Y))
     expected = ks.KernelRegressor(ks.Gaussian(0.8), scale=False).fit(X, Y)

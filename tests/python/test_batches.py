@@ -157,7 +157,7 @@ def test_weights_beside_pairs():
     same(clone(MODEL).fit(triples), expected, X)
 
 
-def test_labels_are_read_first_and_only_from_what_can_be_read_again(parquet):
+def test_labels_are_read_first_and_only_from_rereadable_sources(parquet):
     labels = np.where(np.arange(400) < 320, np.where(Y > 0, "high", "low"), "late")
     pairs = [(X[i : i + 90], labels[i : i + 90]) for i in CUTS]
     model = ks.KernelClassifier(n_warm_up=60)
@@ -219,7 +219,7 @@ def test_a_bad_row_leaves_fit_as_it_was_and_partial_fit_after_the_batches_before
         (lambda _: FRAME, "price", "no column 'price'"),
     ],
 )
-def test_what_is_no_source_is_refused_by_name(source, target, message, parquet):
+def test_unreadable_sources_are_refused_by_name(source, target, message, parquet):
     with pytest.raises((ValueError, TypeError, OSError), match=message):
         clone(MODEL).fit(source(parquet), target)
 

@@ -249,7 +249,7 @@ def test_classes_by_their_labels():
         assert model.n_stored_ <= 300
 
 
-def test_predictions_are_linear_in_what_transform_gives():
+def test_predictions_are_linear_in_transformed_rows():
     X, Y, bandwidth = digits()
     kernel = ks.Gaussian(bandwidth)
     model = ks.KernelRegressor(kernel, learner=ks.BudgetedGradient(40), scale=False).fit(X, Y)

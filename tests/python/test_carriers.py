@@ -141,7 +141,7 @@ def _check_river(columns, target, expected):
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-def test_what_carries_a_table_does_not_matter(kind, table, tmp_path_factory):
+def test_the_container_of_a_table_does_not_matter(kind, table, tmp_path_factory):
     columns, numbers = table
     estimator, options = MODELS[kind]
     target = numbers.tolist()

@@ -177,7 +177,7 @@ def test_centred_gauss_newton_with_the_squared_loss_is_centred_ridge():
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
-def test_centring_predicts_the_constant_fit_where_nothing_is_known(loss):
+def test_centring_predicts_the_constant_far_from_all_rows(loss):
     X, signs = rows_and_signs("svmguide3")
     y = signs[:, 0]
     model = ks.KernelRegressor(

@@ -94,7 +94,7 @@ def test_series_frames_and_columns_are_labels_too():
         ks.KernelClassifier(scale=False).fit(X, THREE[:, None])
 
 
-def test_labels_may_come_in_a_like_type_later():
+def test_later_labels_may_have_a_similar_type():
     model = ks.KernelClassifier(scale=False).partial_fit(X, CODES, classes=[0, 1, 2])
     for later in (CODES.astype(float), CODES.astype(np.int8), CODES.astype(object)):
         model.partial_fit(X, later)
@@ -123,7 +123,7 @@ def test_each_class_is_one_output_against_the_rest():
     np.testing.assert_array_equal(model.predict(X), model.classes_[decisions.argmax(axis=1)])
 
 
-def test_predictions_are_made_before_the_row_is_learned():
+def test_predictions_precede_the_learning_of_the_row():
     model = ks.KernelClassifier(ks.Gaussian(0.8), scale=False)
     predicted = model.partial_fit_predict(X[:60], THREE[:60], classes=np.unique(THREE))
     stepwise = ks.KernelClassifier(ks.Gaussian(0.8), scale=False)
@@ -270,7 +270,7 @@ def test_a_loss_that_the_learner_cannot_have_names_those_that_can(learner):
         model.set_params(loss="hingy").fit([[0.0], [1.0]], ["a", "b"])
 
 
-def test_losses_that_tell_no_probability_have_no_method_for_it():
+def test_losses_without_probabilities_lack_the_method():
     for loss in ("hinge", "absolute", {"huber": 1.0}):
         model = ks.KernelClassifier(learner=ks.Gradient(), loss=loss, scale=False).fit(X, THREE)
         assert not hasattr(model, "predict_proba")
@@ -514,7 +514,7 @@ def test_bad_single_rows(x, y):
         lambda m: m.save("never-written"),
     ],
 )
-def test_nothing_can_be_asked_before_a_row_was_learned(ask):
+def test_queries_before_the_first_row_raise_not_fitted(ask):
     with pytest.raises(NotFittedError):
         ask(ks.KernelClassifier(scale=False))
 

@@ -119,7 +119,7 @@ def test_experts_learn_and_predict(frame, tmp_path):
     ids=str,
 )
 @pytest.mark.parametrize("order", ["as it comes", "sorted"])
-def test_experts_are_the_default_and_a_model_resumes_as_it_is(
+def test_experts_are_the_default_and_a_model_resumes_with_its_kind(
     options, kind, order, frame, tmp_path
 ):
     frame = frame.sort_values("y") if order == "sorted" else frame
@@ -156,7 +156,7 @@ def test_intervals_are_written_beside_predictions(targets, frame, tmp_path):
     assert "inside" not in result.stderr
 
 
-def test_intervals_are_made_before_rows_are_learned(frame, tmp_path):
+def test_intervals_are_issued_before_rows_are_learned(frame, tmp_path):
     path, output = written(frame, tmp_path / "t.csv"), tmp_path / "out.jsonl"
     saved = tmp_path / "model"
     asked = ["--coverage", "0.8", "--predict-to", output]
@@ -179,7 +179,7 @@ def test_intervals_are_made_before_rows_are_learned(frame, tmp_path):
     assert abs(inside.mean() - 0.8) < 0.03
 
 
-def test_rows_that_are_only_predicted_are_not_said_to_be_learned(frame, tmp_path):
+def test_rows_that_are_only_predicted_are_not_counted_as_learned(frame, tmp_path):
     frame.loc[:9, "y"] = np.nan
     path, output = written(frame, tmp_path / "t.csv"), tmp_path / "out.csv"
     result = run("learn", path, "-t", "y", "--predict-to", output)
@@ -236,7 +236,7 @@ def test_predictions_as_parquet(frame, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
-def test_a_model_saved_from_python_predicts_if_it_knows_names(frame, tmp_path):
+def test_a_model_saved_from_python_predicts_if_it_has_names(frame, tmp_path):
     path = written(frame, tmp_path / "t.csv")
     numbers = frame[["count", "weight"]].astype(float)
     model = ks.KernelRegressor(ks.Gaussian(1e3)).fit(numbers, frame["y"])
@@ -308,7 +308,7 @@ def test_a_model_of_a_frame_continues_from_the_command_line(frame, tmp_path):
     assert "--target y, z" in result.stderr
 
 
-def test_whole_numbers_may_become_fractions_later_in_the_file(tmp_path):
+def test_whole_numbers_may_be_followed_by_fractions(tmp_path):
     rows = [f"{i % 7},{i % 3}" for i in range(100_000)] + ["0.5,1.5"] * 100
     path = tmp_path / "t.csv"
     path.write_text("a,y\n" + "\n".join(rows))
@@ -422,7 +422,7 @@ def test_a_target_is_required(frame, tmp_path):
     assert run("learn", written(frame, tmp_path / "t.csv")).exit_code == 2
 
 
-def test_predict_says_what_is_wrong_with_the_model_file(frame, tmp_path):
+def test_predict_names_the_fault_of_a_model_file(frame, tmp_path):
     path = written(frame, tmp_path / "t.csv")
     result = run("predict", path, path)
     assert result.exit_code == 1
@@ -554,7 +554,7 @@ def test_help_fills_its_lines():
     assert all(len(line.rstrip()) > 60 for line in ["Models by ridge" + about[0], *about[1:-1]])
 
 
-def test_help_and_version_do_not_wait_for_what_learning_needs():
+def test_help_and_version_import_nothing_slow():
     code = (
         "import sys; from kernelstream.cli import app;"
         "app(['learn', '--help'], standalone_mode=False);"

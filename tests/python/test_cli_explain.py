@@ -52,7 +52,7 @@ def test_contributions_of_a_table(target, tmp_path):
             np.testing.assert_allclose(own, found.values[:, :, c], atol=1e-9)
 
 
-def test_a_model_of_states_explains_nothing(tmp_path):
+def test_models_of_states_have_no_explanations(tmp_path):
     table = tmp_path / "t.csv"
     FRAME[["size"]].to_csv(table, index=False)
     model = ks.Koopman().fit(FRAME[["size"]])

@@ -59,7 +59,7 @@ def test_a_file_counts_once(tables, tmp_path):
     assert not (tmp_path / "merged.model").exists()
 
 
-def test_what_does_not_add_is_refused(tables, tmp_path):
+def test_models_that_are_no_sums_are_refused(tables, tmp_path):
     _, paths, frozen = tables
     gradient = tmp_path / "gradient.model"
     assert run("learn", paths[0], "-t", "y", "--learner", "gradient", "-s", gradient).exit_code == 0
@@ -69,7 +69,7 @@ def test_what_does_not_add_is_refused(tables, tmp_path):
         assert result.stderr.startswith("error: ")
 
 
-def test_workers_learn_what_one_model_does(tables, tmp_path):
+def test_workers_learn_the_same_model(tables, tmp_path):
     frame, paths, frozen = tables
     given = tmp_path / "given.model"
     result = run("learn", *paths, "--workers", 2, "--from", frozen, "--save", given)
@@ -95,7 +95,7 @@ def test_workers_learn_what_one_model_does(tables, tmp_path):
         (["--save", "m", "bad.csv"], "bad.csv, row 3"),
     ],
 )
-def test_workers_say_what_cannot_be(tables, options, named, tmp_path, monkeypatch):
+def test_workers_refuse_unsupported_options(tables, options, named, tmp_path, monkeypatch):
     _, paths, _ = tables
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.csv").write_text("a,b,c,y\n1,2,3,4\n1,2,3,4\n1,,3,4\n")

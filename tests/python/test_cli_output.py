@@ -38,7 +38,7 @@ def model(table, tmp_path):
     return tmp_path / "model"
 
 
-def test_what_the_watch_says_is_not_said_in_words_of_python(table):
+def test_warnings_are_in_terms_of_options(table):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = run("learn", table, "-t", "y", "-x", "up")
@@ -71,7 +71,7 @@ def test_only_regular_files_are_replaced_by_predictions(table, model, tmp_path):
     assert not list(tmp_path.glob(".kernelstream-*"))
 
 
-def test_what_a_killed_process_left_is_removed(table, model, tmp_path):
+def test_leftovers_of_killed_processes_are_removed(table, model, tmp_path):
     leftover, other = tmp_path / ".kernelstream-abc123.tmp", tmp_path / ".kernelstream-notes"
     leftover.touch()
     other.touch()
@@ -204,7 +204,7 @@ def test_drift_is_hinted_at_once(table):
     assert "seems to drift" not in steady.stderr
 
 
-def test_a_window_holds_the_last_rows_whatever_the_batches():
+def test_a_window_holds_the_last_rows_for_any_batches():
     losses = np.random.default_rng(0).exponential(size=(500, 2))
     window = Window(70, 2)
     assert np.isnan(window.mean).all()

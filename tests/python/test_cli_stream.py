@@ -172,7 +172,7 @@ def test_rows_that_a_model_refuses_are_those_of_the_file(place, tmp_path):
             assert f"row {place + 1}, column 'a' (line {place + 2})" in result.stderr
 
 
-def test_rows_are_learned_once_unless_asked_for_again(week, tmp_path):
+def test_rows_are_learned_once_unless_requested_again(week, tmp_path):
     path, model = tmp_path / "day.csv", tmp_path / "model"
     clean(0).head(500).to_csv(path, index=False)
     status("learn", path, "-t", "y", "--save", model)
@@ -284,7 +284,7 @@ def test_few_complete_rows_at_the_beginning_do_not_set_the_scale_alone(tmp_path)
     np.testing.assert_allclose(ks.load(tmp_path / "m").scales_[1:3, 1], expected, rtol=0.2)
 
 
-def test_a_live_filter_answers_each_line_as_it_comes():
+def test_a_live_filter_answers_each_line_on_arrival():
     process = subprocess.Popen(
         [sys.executable, "-m", "kernelstream", "learn", "-", "-t", "y", "--predict-to", "-"],
         stdin=subprocess.PIPE,
@@ -307,7 +307,7 @@ def test_a_live_filter_answers_each_line_as_it_comes():
     assert answers[-1] == pytest.approx(3.0, abs=0.2)
 
 
-def test_what_a_live_filter_says_was_said_before_the_row_was_learned(week, tmp_path):
+def test_a_live_filter_predicts_before_learning(week, tmp_path):
     frame = clean(0)
     pipe, said = tmp_path / "pipe", tmp_path / "said.jsonl"
     os.mkfifo(pipe)

@@ -172,7 +172,7 @@ def test_an_unknown_component_is_refused_with_the_known_ones():
         Learner.from_spec({"type": "delphi"})
 
 
-def test_a_learner_takes_another_loss_or_says_why_not():
+def test_another_loss_is_set_or_refused_with_a_reason():
     learner = ks.OnlineNewton(2.0, sketch=0.5)
     assert learner.with_loss("hinge") == ks.OnlineNewton(2.0, sketch=0.5, loss="hinge")
     assert learner.loss == learner.loss_in_use() == "squared"

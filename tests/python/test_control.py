@@ -108,7 +108,7 @@ def test_value_iteration_equals_explicit_matrices(seed, d):
     np.testing.assert_array_equal(given.act(anywhere, costs=of_actions), controller.act(anywhere))
 
 
-def test_the_walk_goes_where_it_costs_least():
+def test_the_walk_minimizes_its_cost():
     controller = _controller().fit(*_walk())
     x = np.array([[-0.9], [-0.2], [0.2], [0.8], [0.95]])
     np.testing.assert_array_equal(controller.act(x)[:, 0], [0.1, 0.1, 0.1, -0.1, -0.1])
@@ -329,7 +329,7 @@ def test_bad_parameters_are_named(changes, message):
     assert not hasattr(controller, "n_features_in_")
 
 
-def test_questions_too_early_say_what_is_missing():
+def test_early_queries_name_the_missing_call():
     controller = _controller()
     with pytest.raises(ValueError, match="not fitted"):
         controller.improve()
@@ -482,7 +482,7 @@ def test_nothing_is_lost_when_an_environment_fails(walk, fault, error, message):
     controller.act([0.0])
 
 
-def test_what_does_not_fit_an_environment_is_refused(walk):
+def test_unsuitable_environments_are_refused(walk):
     controller = _controller(actions=[-0.2, 0.0, 0.2])
     with pytest.raises(ValueError, match=r"the action \[-0.2\] is not in the environment's"):
         train(walk(), controller)

@@ -35,7 +35,7 @@ def test_pairs_accept_one_trajectory_and_skip_short_ones() -> None:
         ([], 1, "no pair"),
     ],
 )
-def test_pairs_refuse_what_gives_no_pair(
+def test_pairs_refuse_data_without_pairs(
     trajectories: list[np.ndarray], lag: int, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

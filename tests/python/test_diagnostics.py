@@ -117,7 +117,7 @@ def test_novel_rows_are_counted():
 
 @pytest.mark.filterwarnings("ignore:.*(no better|worse) than")
 @pytest.mark.parametrize("name", ["ridge", "experts", "scaled", "labels"])
-def test_a_rise_of_errors_is_said_once(name):
+def test_a_rise_of_errors_is_warned_of_once(name):
     X, y = stream(name, 4000)
     turned = np.where(y == "up", "down", "up") if "labels" in name else 3.0 - 3.0 * y
     with warnings.catch_warnings():

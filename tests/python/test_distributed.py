@@ -130,7 +130,7 @@ def test_each_row_is_as_likely_as_any_other_and_equal_rows_too():
     assert len(np.unique(drawn["y"])) == 4000
 
 
-def test_the_same_rows_are_drawn_whatever_carries_them():
+def test_the_sampled_rows_do_not_depend_on_the_container():
     frame = pd.DataFrame(X, columns=list("abc")).assign(
         place=np.where(X[:, 0] > 0, "north", None), count=np.arange(500), y=Y
     )
@@ -191,7 +191,7 @@ def test_partial_fit_continues_with_a_model_that_may_store_points():
     ],
     ids=str,
 )
-def test_what_does_not_add_up_is_refused_before_rows_are_read(model):
+def test_models_that_cannot_be_merged_are_refused_before_rows_are_read(model):
     def rows():
         raise AssertionError
 

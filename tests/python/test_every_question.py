@@ -161,7 +161,7 @@ def is_of_the_class(error, name):
 
 @pytest.mark.parametrize("age", AGES)
 @pytest.mark.parametrize("kind", MAKERS)
-def test_every_question_has_an_answer_or_says_that_nothing_is_fitted(kind, age, tmp_path):
+def test_every_query_has_a_result_or_raises_not_fitted(kind, age, tmp_path):
     def made():
         model = MAKERS[kind]()
         age(model)

@@ -310,7 +310,7 @@ def test_it_works_where_regressors_do(stream, tmp_path):
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
-def test_what_experts_differ_by_can_be_read(stream):
+def test_the_differences_of_experts_can_be_read(stream):
     X, y = stream
     model = ks.KernelExperts(ks.presets.bandwidth_grid(3), scale=False).fit(X, y)
     assert model.weights_.shape == (20,)

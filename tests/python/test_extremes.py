@@ -147,7 +147,7 @@ def test_any_two_choices_meet():
     assert len(chosen) <= 12
 
 
-def test_a_regressor_gives_numbers_or_an_error_that_changes_nothing():
+def test_a_regressor_returns_numbers_or_raises_an_error_without_effect():
     factors = (KERNELS, BASES, LEARNERS, KINDS, SCALES)
     outcomes = [(row, learns(*row)) for row in covering(*factors)]
     assert len(outcomes) >= len(KERNELS) * len(LEARNERS)

@@ -75,7 +75,7 @@ def test_a_save_killed_at_any_moment_leaves_a_whole_file(path):
     assert leftovers(path) == []
 
 
-def test_a_full_disk_leaves_the_old_file_and_says_so(path):
+def test_a_full_disk_leaves_the_old_file_and_raises_an_error(path):
     before = path.read_bytes()
     assert len(before) > 5000
     command = [sys.executable, "-c", FULL_DISK, str(path)]

@@ -118,7 +118,7 @@ def test_horizons_that_no_trajectory_reaches_have_no_interval():
     assert np.isinf(model.forecast(return_std=True)[1][1]).all()
 
 
-def test_what_cannot_be_given_names_what_can():
+def test_invalid_values_are_refused_with_the_valid_ones():
     T = oscillator(60)
     with pytest.raises(ValueError, match=r"horizons must be the steps ahead .* \[1, 6, 24\]"):
         ks.Forecaster(()).fit(T)
@@ -155,7 +155,7 @@ def test_the_last_period_is_one_more_forecast():
     assert np.abs(errors[1][:20]).max() > 2.0 > np.abs(errors[1][24:]).max()
 
 
-def test_what_has_no_period_is_said_to_have_none():
+def test_no_period_is_reported_for_a_series_without_one():
     rng = np.random.default_rng(0)
     for T in (rng.normal(size=(300, 2)), np.cumsum(rng.normal(size=(300, 1)), 0), np.ones((50, 1))):
         assert find_period(T) is None
@@ -165,7 +165,7 @@ def test_what_has_no_period_is_said_to_have_none():
         find_period(waves, longest=1)
 
 
-def test_skill_judges_the_mixture_over_the_horizons():
+def test_skill_scores_the_mixture_over_the_horizons():
     T = oscillator(800)
     model = ks.Forecaster([5, 1], period=24)
     skill = prequential_skill(model, T)
@@ -178,7 +178,7 @@ def test_skill_judges_the_mixture_over_the_horizons():
 
 
 @pytest.mark.parametrize("n", range(2, 10))
-def test_intervals_of_any_coverage_are_known_from_the_first_errors_on(n):
+def test_intervals_of_any_coverage_exist_from_the_first_errors_on(n):
     model = ks.Forecaster([1, 2])
     model.fit(np.random.default_rng(0).normal(size=(n, 1)))
     for coverage in (0.01, 0.1, 0.5, 0.999):

@@ -167,7 +167,7 @@ def test_frozen_it_follows_a_trend_out_of_the_range_it_learned() -> None:
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("learned", [100, 160])
-def test_frozen_it_is_bounded_by_the_states_it_is_asked_from(learned: int) -> None:
+def test_frozen_forecasts_are_bounded_by_the_initial_states(learned: int) -> None:
     t = np.arange(500)
     T = (0.3 * t + 4.0 * np.sin(2 * np.pi * t / 12))[:, None] + 0.1 * walk(500, 3)
     model = ks.Forecaster((1, 12)).fit(T[:learned])
@@ -215,7 +215,7 @@ def test_intervals_hold_their_share(coverage: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_has_no_period_is_found_to_have_none(seed: int) -> None:
+def test_no_period_is_found_in_a_series_without_one(seed: int) -> None:
     noise = rng(seed).normal(size=(2000, 1))
     red = np.zeros(2000)
     for t in range(1, 2000):

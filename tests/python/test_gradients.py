@@ -82,7 +82,7 @@ def test_importances_find_the_columns_that_matter(model):
     assert np.argsort(shares)[-2:].tolist() == np.argsort(permuted)[-2:].tolist() == [1, 3]
 
 
-def test_what_has_no_gradient_says_so(stream):
+def test_models_without_gradients_raise_an_error(stream):
     X, y = stream
     for asked in ("gradient", "feature_importances_"):
         for model in (ks.KernelRegressor(scale=False), ks.KernelExperts()):

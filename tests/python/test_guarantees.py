@@ -23,7 +23,7 @@ def functions(files, begin):
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_what_is_named_exists(name):
+def test_named_tests_exist(name):
     if name.endswith(".py") or "/" in name:
         assert (PYTHON / name).exists() or (ROOT / name).exists()
     elif name.startswith("test_"):

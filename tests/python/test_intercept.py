@@ -37,7 +37,7 @@ def rows(kind, offset=0.0, n=300):
 @pytest.mark.parametrize("offset", [0.0, 5.0, 1e3, 1e6])
 @pytest.mark.parametrize("kind", ["random", "sorted", "by target", "weighted"])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_it_is_that_of_scikit_learn_in_the_same_coordinates(kernel, kind, offset):
+def test_the_likelihood_equals_scikit_learns_in_the_same_coordinates(kernel, kind, offset):
     X, y, weights = rows(kind, offset)
     learner = ks.Ridge(LAMBDA, clip=False, history="exact")
     for scale in (True, False):
@@ -60,7 +60,7 @@ def test_a_line_off_the_origin_is_learned_by_a_linear_kernel(kind, mean):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "linear"])
-def test_deviations_know_that_the_intercept_is_learned(kernel):
+def test_deviations_include_the_variance_of_the_intercept(kernel):
     X, y, weights = rows("weighted", 3.0, n=60)
     model = ks.KernelRegressor(
         KERNELS[kernel], ks.FirstPoints(20), ks.Ridge(LAMBDA, history="exact"), scale=False

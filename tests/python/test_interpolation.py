@@ -79,13 +79,13 @@ def test_labels_are_learned_from_the_rows_that_were_not_clear():
         (lambda: ks.KernelRegressor(ks.ManhattanLaplacian(1.0, 1.5), scale=False), "exponent"),
     ],
 )
-def test_what_makes_no_sense_is_refused(refused, message):
+def test_invalid_arguments_are_refused(refused, message):
     X, y = random_stream(20, 2)
     with pytest.raises(ValueError, match=message):
         refused().partial_fit(X, y)
 
 
-def test_what_cannot_be_done_with_it_says_so():
+def test_unsupported_calls_raise_an_error():
     X, y = random_stream(50, 2)
     parts = [model().partial_fit(X, y) for _ in range(2)]
     with pytest.raises(ValueError, match="noise of their own"):

@@ -143,7 +143,7 @@ def test_a_replay_buffer_continues_where_it_was_broken_off(tmp_path):
         lambda model: model.transform(np.repeat(PATH, 9, axis=0)),
     ],
 )
-def test_questions_that_are_broken_off_can_be_asked_again(ask):
+def test_interrupted_queries_can_be_repeated(ask):
     def make():
         model = ks.Koopman(ks.Gaussian(1.0), ks.ALD(1e-3)).fit_trajectory(PATH)
         # The warning of growth has found the spectrum; after one more pair it is not known.
@@ -157,7 +157,7 @@ def test_questions_that_are_broken_off_can_be_asked_again(ask):
     np.testing.assert_array_equal(ask(model), answer)
 
 
-def test_an_improvement_that_is_broken_off_changes_nothing():
+def test_an_interrupted_improvement_changes_nothing():
     u = np.resize([-1.0, 0.0, 1.0], len(PATH) - 1)[:, None]
     cost = lambda x, _: (x**2).sum(axis=1)  # noqa: E731
     controller = EmbeddingValueIteration(actions=[-1.0, 0.0, 1.0], cost=cost)
@@ -189,7 +189,7 @@ def test_a_call_that_waits_can_be_interrupted():
 
 
 @pytest.mark.parametrize("looks", [3, 20, 60])
-def test_a_refit_that_is_broken_off_is_made_before_the_next_row(looks, tmp_path):
+def test_an_interrupted_refit_is_repeated_before_the_next_row(looks, tmp_path):
     # The 36th row begins a refit, which is most of what the call does.
     first, later = slice(0, 30), slice(30, 60)
     model, other = (ks.KernelExperts(size=10).partial_fit(X[first], Y[first]) for _ in range(2))

@@ -73,7 +73,7 @@ def _bytes(model: ks.Koopman) -> bytes:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("budget", [0.0, 0.03, 0.12])
-def test_sparse_gradient_is_the_best_on_what_it_stores(
+def test_sparse_gradient_is_the_best_on_its_dictionary(
     paired: bool, budget: float, seed: int
 ) -> None:
     x, after = _pairs(18, seed)
@@ -445,7 +445,7 @@ def test_replay_is_repeatable_and_learns_every_pair() -> None:
 
 
 @each_model
-def test_copies_files_and_pickles_continue_alike(make, tmp_path) -> None:
+def test_copies_files_and_pickles_continue_to_the_same_bits(make, tmp_path) -> None:
     path = _ornstein_uhlenbeck(60, 12)
     model = make().set_params(lag=2).partial_fit_trajectory(path[:40])
     model.save(tmp_path / "model.ks")
@@ -637,7 +637,7 @@ def test_wrong_settings_are_refused_in_words() -> None:
         model.set_params(time_step=0.0).timescales()
 
 
-def test_a_progress_callable_may_ask_and_may_stop() -> None:
+def test_a_progress_callable_may_query_and_stop() -> None:
     x, after = _pairs(40_000, 14)
     model = MODELS["sparse"]().partial_fit(x[:5], after[:5])
     seen = []
@@ -687,7 +687,7 @@ def test_data_frames_and_other_types() -> None:
     _recursive(1.0).fit(frame)  # one trajectory
 
 
-def test_questions_before_learning() -> None:
+def test_queries_before_learning() -> None:
     from sklearn.exceptions import NotFittedError
 
     model = ks.Koopman()

@@ -32,7 +32,7 @@ def alike(lag):
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("source", [of_deeptime, alike])
 @pytest.mark.parametrize("lag", [1, 3])
-def test_data_sets_are_what_they_hold(source, lag):
+def test_data_sets_have_the_documented_content(source, lag):
     several, single, pairs = source(lag)
 
     def learned(*given):

@@ -110,7 +110,7 @@ def test_pairs_and_too_few_states_are_refused_with_the_reason() -> None:
         ks.Koopman(n_delays=3, delay=0).fit(T)
 
 
-def test_scores_leave_out_what_is_too_short_and_say_so():
+def test_scores_leave_out_short_trajectories_with_a_warning():
     x = ks.datasets.lorenz(600, random_state=0).trajectories[0, :, :1]
     model = ks.Koopman(n_delays=3).fit(x[:400])
     whole = model.score(x[400:], n_steps=2)

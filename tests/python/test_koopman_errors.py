@@ -106,7 +106,7 @@ def test_errors_of_timescales_and_rates_follow_those_of_eigenvalues() -> None:
     np.testing.assert_array_equal([others, their_stds], [scales[1:], stds[1:]])
 
 
-def test_what_vanishes_at_once_has_the_timescale_zero() -> None:
+def test_an_eigenvalue_of_zero_has_the_timescale_zero() -> None:
     x = np.repeat(np.linspace(-1, 1, 4)[:, None], 20, axis=0)
     # All states go to the origin, which has no coordinates under a linear kernel: the operator is
     # zero, exactly.
@@ -194,7 +194,7 @@ def test_a_saved_model_continues_with_its_sums(tmp_path) -> None:
     np.testing.assert_array_equal(again.residuals(), model.residuals())
 
 
-def test_what_has_no_sums_says_so() -> None:
+def test_operators_without_sums_raise_an_error() -> None:
     T = _trajectory(0, 200)
     model = _operator().fit(T)
     for ask in (model.residuals, model.vamp_score, lambda: model.eigenvalue_errors_):

@@ -63,7 +63,7 @@ def test_rates_of_known_transforms() -> None:
     np.testing.assert_allclose(regular, np.log(0.5 + 0.1j) / 0.2)
 
 
-def test_what_has_no_rate_has_none_and_wrong_gaps_are_refused() -> None:
+def test_eigenvalues_without_a_rate_and_wrong_gaps() -> None:
     rates, _ = rates_of_gaps(np.array([-0.2 + 0j]), np.array([0.1, 0.2, 0.4]))
     assert np.isnan(rates).all() or rates.imag.all()
     for wrong in ([], [0.0, 1.0], [1.0, np.inf], [1.0, np.nan]):

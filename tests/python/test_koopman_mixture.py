@@ -299,7 +299,7 @@ def test_chunks_and_files_do_not_matter(tmp_path, candidates) -> None:
     assert whole.forecast(windows).shape == (2, 10 if candidates else 8, 20)
 
 
-def test_what_cannot_be_mixed_is_refused() -> None:
+def test_experts_that_cannot_be_mixed_are_refused() -> None:
     T = field(80)[:, :3]
     with pytest.raises(ValueError, match="horizons must be"):
         ks.Forecaster([]).fit(T)
@@ -318,7 +318,7 @@ def test_what_cannot_be_mixed_is_refused() -> None:
     assert model._core.to_bytes() == before
 
 
-def test_a_forecaster_is_cloned_saved_and_asked_for_its_operator(tmp_path) -> None:
+def test_a_forecaster_is_cloned_and_saved_with_its_operator(tmp_path) -> None:
     T = field(80)[:, :3]
     model = ks.Forecaster(4, ks.Koopman(ks.Gaussian(3.0), scale=True, time_step=0.5), period=24)
     again = clone(model).set_params(operator__lag=2)

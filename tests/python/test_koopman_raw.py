@@ -47,7 +47,7 @@ def test_forecasts_are_in_the_units_given() -> None:
     )
 
 
-def test_novelty_says_how_unlike_all_stored_ones_a_state_is() -> None:
+def test_novelty_is_the_unexplained_share_of_a_state() -> None:
     T, model = kelvin(), fitted()
     D = (model.dictionary_ - model.center_) / model.scale_
     bandwidth = model.chosen_["kernel"].bandwidth
@@ -75,7 +75,7 @@ def test_units_do_not_matter() -> None:
     np.testing.assert_allclose(A * one.predict(T[:9], 3) + b, there, rtol=1e-6)
 
 
-def test_standardized_is_what_one_would_do_by_hand() -> None:
+def test_standardization_equals_scaling_by_hand() -> None:
     """With a kernel of one's own and all pairs within the warm-up, and modes that add up."""
     T = kelvin()[:, :2]
     x, after = T[:-1], T[1:]
@@ -144,7 +144,7 @@ def test_a_bad_row_leaves_the_warm_up_as_it_was() -> None:
 # ---------------------------------------------------------------------------- nothing to choose
 
 
-def test_nothing_chosen_finds_the_spectrum_of_a_known_process() -> None:
+def test_defaults_find_the_spectrum_of_a_known_process() -> None:
     data = datasets.ornstein_uhlenbeck(10_000, tau=0.5, n_eigenvalues=5, random_state=0)
     model = ks.Koopman().fit_trajectory(273.0 + 20.0 * data.trajectories[0])
     np.testing.assert_allclose(model.eigenvalues_[:4], data.eigenvalues[:4], atol=0.05)
@@ -152,14 +152,14 @@ def test_nothing_chosen_finds_the_spectrum_of_a_known_process() -> None:
     assert model.n_stored_ < 60
 
 
-def test_nothing_chosen_finds_the_wells_of_a_slow_process() -> None:
+def test_defaults_find_the_wells_of_a_slow_process() -> None:
     data = datasets.four_well_langevin(random_state=0)
     model = ks.Koopman(time_step=data.time_step).fit_trajectory(data.trajectories)
     known = -data.time_step / np.log(data.eigenvalues[1:4])
     np.testing.assert_allclose(model.timescales(4)[1:], known, rtol=0.2)
 
 
-def test_what_is_chosen_can_be_given() -> None:
+def test_selected_components_can_be_passed() -> None:
     T = kelvin()
     chosen = fitted().chosen_
     mean, deviation = fitted().center_, fitted().scale_

@@ -117,7 +117,7 @@ def test_vamp_is_that_of_dense_covariances(model, method, r) -> None:
     assert model.vamp_score(H, method=method, k=4) == pytest.approx(expected, abs=1e-6)
 
 
-def test_vamp_of_complex_pairs_and_of_what_the_operator_says() -> None:
+def test_vamp_of_complex_pairs_and_of_the_operator() -> None:
     turning = ks.presets.recursive_koopman(ks.Gaussian(2.0), 1e-3, 1.0).fit(_rotation(3000, 0))
     H = _rotation(3000, 1)
     assert turning.eigenvalues_[1].imag > 0
@@ -135,7 +135,7 @@ def test_vamp_of_complex_pairs_and_of_what_the_operator_says() -> None:
 # ----------------------------------------------------------------------------------------- skill
 
 
-def test_skill_is_errors_beside_those_of_persistence_and_the_mean(model) -> None:
+def test_skill_compares_errors_with_persistence_and_the_mean(model) -> None:
     T = _trajectory(1)
     skill = model.skill([T, T[:3]], [1, 6])
     assert skill.n_forecasts.tolist() == [len(T) - 1 + 2, len(T) - 6]
@@ -200,7 +200,7 @@ def test_chapman_kolmogorov_holds_for_a_markov_process_and_not_for_a_hidden_one(
         chapman_kolmogorov(model, x[:5], 5)
 
 
-def test_what_is_judged_with_delays_has_its_past() -> None:
+def test_scored_states_with_delays_have_their_past() -> None:
     x = _rotation(1500, 0)[:, :1]
     seen, unseen = x[:1000], [x[1000:1003], x[1003:]]  # the first is shorter than the delays
     parts = {"kernel": ks.Gaussian(4.0), "learner": ks.Ridge(1.0), "basis": ks.ALD(1e-3)}
@@ -283,7 +283,7 @@ def test_a_slow_linear_process_is_not_the_constant(taus) -> None:
     assert len(affine.timescales()) == len(taus) + 1
 
 
-def test_what_is_asked_for_k_has_the_same_length() -> None:
+def test_results_for_k_eigenpairs_have_the_same_length() -> None:
     T = _rotation(800, 0)
     model = ks.presets.recursive_koopman(ks.Gaussian(2.0), 1e-3, 1.0).fit(T)
     for k in range(1, 7):

@@ -222,7 +222,7 @@ def test_examples_run(name, said, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("name", list(DATA_OF_EXAMPLES))
-def test_examples_say_what_is_missing(name, tmp_path, monkeypatch):
+def test_examples_name_missing_packages(name, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNELSTREAM_DATA", str(tmp_path))
     with pytest.raises(SystemExit, match="set KERNELSTREAM_DATA"):
         runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")

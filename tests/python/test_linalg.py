@@ -31,7 +31,7 @@ def some_matrix(m=30, n=20, seed=0):
     return np.random.default_rng(seed).normal(size=(m, n))
 
 
-def test_a_first_matrix_is_what_numpy_says():
+def test_the_first_matrix_equals_numpys_decomposition():
     A = some_matrix()
     svd = TruncatedSVD.from_matrix(A, rank=6)
     u, s, vt = np.linalg.svd(A, full_matrices=False)

@@ -103,7 +103,7 @@ def test_dictionaries_of_their_own_are_joined():
 
 
 @pytest.mark.parametrize("history", ["reservoir", "exact"])
-def test_rows_that_are_held_are_known_in_the_joint_dictionary(history, tmp_path):
+def test_remembered_rows_have_joint_coordinates(history, tmp_path):
     X, y = random_stream(450, 2)
     learner = ks.Ridge(LAMBDA, history=history)
     model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-2), learner, scale=False)
@@ -114,7 +114,7 @@ def test_rows_that_are_held_are_known_in_the_joint_dictionary(history, tmp_path)
     np.testing.assert_array_equal(read.predict(X), joined.partial_fit(X, y).predict(X))
 
 
-def test_what_has_learned_nothing_counts_for_nothing(stream):
+def test_untrained_parts_do_not_count(stream):
     X, y = stream
     model = ks.KernelRegressor(scale=False).fit(X, y)
     expected = model.predict(X)
@@ -140,7 +140,7 @@ def test_a_model_can_be_merged_with_itself(stream):
         (ks.BudgetedGradient(), "ridge"),
     ],
 )
-def test_what_does_not_add_says_what_does(stream, learner, named):
+def test_the_error_of_a_refused_merge_names_what_can_be_merged(stream, learner, named):
     X, y = stream
     model = ks.KernelRegressor(learner=learner, scale=False).fit(X, y)
     before = model.predict(X)

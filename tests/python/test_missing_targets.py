@@ -139,7 +139,7 @@ def test_rows_without_any_target_are_refused_by_name_and_those_of_weight_0_taken
     np.testing.assert_array_equal(model.predict(ASKED), before)
 
 
-def test_what_can_be_asked_of_such_a_model():
+def test_the_queries_of_such_a_model():
     x, y = gappy()
     model = ks.KernelRegressor().fit(pd.DataFrame(x, columns=["a", "b"]), y)
     frame = pd.DataFrame(ASKED, columns=["a", "b"])

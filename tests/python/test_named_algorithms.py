@@ -86,7 +86,7 @@ def test_kors_draws_with_the_paper_s_probabilities(name, bandwidth, settings):
     assert 15 < len(stored) < 0.5 * len(X)
 
 
-def test_kors_stores_as_often_as_its_probabilities_say():
+def test_kors_stores_with_its_probabilities():
     # Over 400 seeds: the first row's chance is known, the second's given the first was stored.
     X, y = random_stream(3, 2, seed=1)
     basis = [ks.KORS(2.0, random_state=seed) for seed in range(400)]

@@ -90,7 +90,7 @@ def test_given_experts_print_what_differs():
     assert len(model.experts_) == 2
 
 
-def test_pod_knows_the_names_of_columns():
+def test_pod_keeps_the_names_of_columns():
     frame = pd.DataFrame(RANDOM.normal(size=(60, 4)), columns=list("abcd"))
     pod = ks.POD(2).fit(frame)
     assert pod.feature_names_in_.tolist() == list("abcd")

@@ -31,7 +31,7 @@ def dense(points):
     ],
     ids=["ridge", "kors", "gradient", "budget", "labels"],
 )
-def test_it_is_what_the_stored_points_leave_out(model):
+def test_novelty_is_the_residual_of_the_stored_points(model):
     targets = Y > 0.7 if isinstance(model, ks.KernelClassifier) else Y
     model = clone(model).fit(X, targets)
     novelty = model.novelty(ASKED)
@@ -41,12 +41,12 @@ def test_it_is_what_the_stored_points_leave_out(model):
     assert model.novelty(model.dictionary_).max() < 1e-6
 
 
-def test_of_other_kernels_it_is_a_share_too():
+def test_novelty_is_a_share_for_other_kernels():
     model = ks.KernelRegressor(ks.Polynomial(2), scale=False).fit(X, Y)
     assert np.ptp(model.novelty(ASKED)) < 1e-6  # six points span it
 
 
-def test_of_experts_it_is_the_mean_by_their_weights():
+def test_novelty_of_experts_is_the_weighted_mean():
     members = [clone(SMALL).set_params(kernel__bandwidth=b) for b in (0.3, 1.0)]
     model = ks.KernelExperts(members, scale=False).fit(X, Y)
     expected = model.weights_ @ [member.fit(X, Y).novelty(ASKED) for member in members]
@@ -54,7 +54,7 @@ def test_of_experts_it_is_the_mean_by_their_weights():
 
 
 @pytest.mark.parametrize("size", [30, 100])
-def test_of_adaptive_experts_it_is_low_where_rows_were(size):
+def test_novelty_of_adaptive_experts_is_low_near_learned_rows(size):
     adaptive = ks.KernelExperts(size=size).fit(X, Y)
     assert adaptive.novelty(ASKED)[:50].mean() < 0.1 < adaptive.novelty(ASKED)[-1]
 
@@ -65,7 +65,7 @@ def test_scaled_rows_are_compared_as_the_model_sees_them():
     assert model.novelty(X * [1e4, 1e-4]).max() < 0.01
 
 
-def test_functions_chosen_beforehand_know_no_points():
+def test_fixed_functions_store_no_points():
     model = ks.KernelRegressor(basis=ks.Fourier(20, random_state=0), scale=False).fit(X, Y)
     with pytest.raises(ValueError, match="stores no points"):
         model.novelty(X)

@@ -161,7 +161,7 @@ def test_many_categories_and_elapsed_time():
     ],
     ids=repr,
 )
-def test_what_cannot_be_written_says_why(model):
+def test_unwritable_outputs_are_refused_with_the_reason(model):
     with pytest.raises(ValueError, match="cannot be written as ONNX"):
         model.fit(X, Y).to_onnx()
 

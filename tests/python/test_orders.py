@@ -94,7 +94,7 @@ def test_rows_that_continue_an_order_are_predicted_by_it():
     assert wrong < 400
 
 
-def test_fit_keeps_the_order_of_rows_that_come_in_none_and_where_it_is_asked_to():
+def test_fit_keeps_the_order_of_unordered_rows_and_on_request():
     X, y = table(300)
     order = np.argsort(y)
     kept = ks.KernelRegressor().partial_fit(X, y).predict(X)

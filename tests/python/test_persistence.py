@@ -104,7 +104,7 @@ def test_names_and_shape_of_targets_come_back(stream, tmp_path):
         assert again.predict(frame).shape == targets.shape
 
 
-def test_what_was_not_fitted_can_be_pickled():
+def test_unfitted_estimators_can_be_pickled():
     model = pickle.loads(pickle.dumps(ks.KernelRegressor(ks.Gaussian(3.0), scale=False)))
     assert model.kernel == ks.Gaussian(3.0)
     assert not hasattr(model, "n_seen_")
@@ -236,7 +236,7 @@ def test_wrong_version(version, saved, refused):
     refused(pack(config | {"version": version}, arrays), "version|configuration")
 
 
-def test_newer_version_says_to_upgrade(saved, refused):
+def test_the_error_for_a_newer_version_asks_for_an_upgrade(saved, refused):
     config, arrays = unpack(saved)
     refused(pack(config | {"version": 2}, arrays), "version 2.*upgrade")
 
@@ -348,7 +348,7 @@ def test_bad_description_of_the_estimator(changes, complaint, saved, tmp_path):
         ks.load(tmp_path / "bad")
 
 
-def test_a_file_written_without_the_package_says_what_it_holds(model, tmp_path):
+def test_a_file_written_without_the_package_is_described(model, tmp_path):
     model._core.save(str(tmp_path / "bare"))
     assert ks.load(tmp_path / "bare")._core.spec == model._core.spec
     operator = ks.Koopman().partial_fit(np.eye(3), np.eye(3))

@@ -94,7 +94,7 @@ def test_importances_are_bars_from_the_largest_down() -> None:
         plots.importances(model, names=["a"])
 
 
-def test_intervals_mark_the_targets_outside_and_say_how_many() -> None:
+def test_intervals_mark_and_count_the_targets_outside() -> None:
     y = np.array([0.0, 1.0, 2.0, 3.0, 9.0])
     ends = np.column_stack([y - 1, y + 1])
     ends[0], ends[4] = (-np.inf, np.inf), (2.0, 4.0)
@@ -109,7 +109,7 @@ def test_intervals_mark_the_targets_outside_and_say_how_many() -> None:
             plots.intervals(y, **wrong)
 
 
-def test_calibration_is_the_share_inside_against_the_coverage_asked() -> None:
+def test_calibration_draws_the_share_inside_against_the_coverage() -> None:
     y = np.arange(10.0)
     ends = {0.9: [[0.0, 7.5]] * 10, 0.5: [[0.0, 4.5]] * 10}
     ax = plots.calibration(y, ends)

@@ -84,7 +84,7 @@ def test_four_threads_that_begin_a_model_lose_no_row(kind):
 
 
 @pytest.mark.parametrize("kind", ["regressor", "experts", "koopman"])
-def test_what_is_saved_meanwhile_is_the_model_at_some_row(kind, tmp_path):
+def test_a_file_saved_during_learning_is_the_model_at_some_row(kind, tmp_path):
     template, learn = KINDS[kind]
     for _ in range(max(RUNS // 4, 1)):
         model = clone(template)
@@ -110,7 +110,7 @@ def test_what_is_saved_meanwhile_is_the_model_at_some_row(kind, tmp_path):
             np.testing.assert_allclose(again.predict(X), other.predict(X), atol=1e-8)
 
 
-def test_a_fit_beside_partial_fit_is_before_it_or_after_it():
+def test_fit_and_partial_fit_in_two_threads_are_serialized():
     for _ in range(RUNS):
         model = ks.KernelRegressor(**SMALL, scale=False).partial_fit(X, Y)
         assert not at_once(lambda: model.fit(X[:7], Y[:7]), lambda: model.partial_fit(X, Y))  # noqa: B023
@@ -153,7 +153,7 @@ def test_a_call_waits_for_the_whole_of_another_one():
     assert model.n_seen_ == 60_002
 
 
-def test_learning_what_is_learning_in_this_very_thread_is_an_error():
+def test_training_a_model_within_its_own_learning_call_is_an_error():
     model = ks.KernelRegressor(scale=False).partial_fit(X[:1], Y[:1])
 
     def report(done):

@@ -71,7 +71,7 @@ def begin(model, X, y):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_frame_gives_the_same_model_whatever_carries_it(name):
+def test_frames_of_all_libraries_give_the_same_model(name):
     frame = FRAME.copy()
     frame.loc[5, "shop"] = None
     frame.loc[7, "price"] = np.nan

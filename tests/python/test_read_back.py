@@ -70,7 +70,7 @@ def targets(kind, n):
     [ks.KernelRegressor(), ks.KernelExperts([ks.KernelRegressor(), ks.KernelRegressor()])],
     ids=["plain", "experts"],
 )
-def test_what_accepted_rows_teach_can_be_read_back_after_every_call(estimator, kind, order):
+def test_the_state_after_accepted_rows_can_be_read_back_after_every_call(estimator, kind, order):
     n = 600
     y = targets(kind, n)
     y = {"sorted": np.sort(y), "shuffled": np.random.default_rng(2).permutation(y)}.get(order, y)

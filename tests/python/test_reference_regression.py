@@ -69,7 +69,7 @@ def test_taylor_features_are_the_printed_ones_and_come_to_the_kernel():
     np.testing.assert_allclose(high @ high.T, ref.gaussian(0.7)(X, X), atol=1e-9)
 
 
-def test_kors_stores_what_is_new_and_little_else():
+def test_kors_stores_mainly_novel_points():
     X, _ = random_stream(80, 2, seed=6)
     chances = slow.kors_probabilities(KERNEL, X, STORED, mu=2.0, epsilon=0.5, beta=1.0)
     # The first row is compared with itself alone: 1 - 1 / (1 + mu).

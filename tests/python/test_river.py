@@ -109,7 +109,7 @@ def test_a_feature_that_comes_after_the_warm_up_is_ignored():
 
 @pytest.mark.parametrize("gap", [{}, {"b": None}, {"b": float("nan")}])
 @pytest.mark.parametrize("absent", ["mean", "zero"])
-def test_what_is_absent_counts_as_the_mean_so_far_or_as_zero(gap, absent):
+def test_absent_features_count_as_the_running_mean_or_as_zero(gap, absent):
     model = learned(KernelRegressor(n_warm_up=200, absent=absent))
     stands = np.mean([x["b"] for x in ROWS]) if absent == "mean" else 0.0
     x = {"a": 0.5, "c": -0.5}
@@ -203,7 +203,7 @@ def test_a_row_that_is_refused_brings_no_label():
     assert model.predict_proba_one(ROWS[0]).keys() == {True, False}
 
 
-def test_losses_that_tell_no_probability():
+def test_losses_without_probabilities():
     model = KernelClassifier(learner=ks.Gradient(), loss="hinge")
     learned(model, targets=[y > 0 for y in TARGETS])
     assert model.predict_one({"a": 0.7, "b": 1.0, "c": 0.0}) is True
@@ -314,7 +314,7 @@ def test_several_targets_are_those_of_the_estimator():
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_memory_counts_what_the_core_holds(model):
+def test_memory_includes_the_core(model):
     random = np.random.default_rng(5)
     model = model.clone()
     empty = model._raw_memory_usage

@@ -54,13 +54,13 @@ def specification(core):
         (ks.KernelClassifier(), LABELS, {"columns": {}, "labels": TWO}),
     ],
 )
-def test_a_model_of_which_nothing_is_said(model, targets, short, tmp_path):
+def test_a_model_with_default_components(model, targets, short, tmp_path):
     model.fit(X, targets).save(tmp_path / "model")
     saved = unpack((tmp_path / "model").read_bytes())[0]["spec"]
     assert specification(_core.Regressor(json.dumps(short))) == saved
 
 
-def test_an_operator_of_which_nothing_is_said(tmp_path):
+def test_an_operator_with_default_components(tmp_path):
     # With a kernel it takes states as they are, as in Rust where no choice is asked for.
     ks.Koopman(ks.Gaussian()).fit(X).save(tmp_path / "model")
     saved = unpack((tmp_path / "model").read_bytes())[0]["spec"]
@@ -70,7 +70,7 @@ def test_an_operator_of_which_nothing_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("part", "component"), [(part, each) for part, known in COMPONENTS.items() for each in known]
 )
-def test_a_component_of_which_only_the_name_is_said(part, component):
+def test_a_component_by_its_name_alone(part, component):
     full = component().to_spec()
     short = {"type": full["type"]}
     rest = TOGETHER.get(component, {})
@@ -91,6 +91,6 @@ def test_a_component_of_which_only_the_name_is_said(part, component):
         ),
     ],
 )
-def test_an_error_says_where_in_the_specification_it_is(spec, place):
+def test_an_error_names_its_place_in_the_specification(spec, place):
     with pytest.raises(ValueError, match=place):
         _core.Regressor(json.dumps(spec))

@@ -35,7 +35,7 @@ def test_experts_on_clean_rows_in_order_are_no_worse_than_ridge(kind):
 
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-10, 0.0])
 @pytest.mark.parametrize("kind", ["line", "circle", "trajectory"])
-def test_a_file_in_mid_stream_goes_on_to_the_same_bits(kind, tolerance, tmp_path):
+def test_a_file_saved_in_mid_stream_continues_to_the_same_bits(kind, tolerance, tmp_path):
     X, y = clean(kind)
     for learner in (ks.Ridge(1e-6), ks.Ridge(1e-6, history="exact"), ks.OnlineNewton()):
         model = ks.KernelRegressor(
@@ -52,7 +52,7 @@ def test_a_file_in_mid_stream_goes_on_to_the_same_bits(kind, tolerance, tmp_path
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e8])
 @pytest.mark.parametrize("degree", [3, 5, 9])
-def test_huge_polynomials_hold_or_say_why_not(degree, offset):
+def test_huge_polynomials_work_or_are_refused_with_a_reason(degree, offset):
     X, _ = clean("trajectory")
     y = np.sin(2.0 * X[:, 0])
     for scale in (True, False):

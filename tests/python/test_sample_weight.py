@@ -119,7 +119,7 @@ def test_the_step_of_a_budgeted_gradient_is_weighted():
     ],
     ids=repr,
 )
-def test_a_weight_is_so_many_rows_of_the_same(learner):
+def test_a_weight_equals_repeated_rows(learner):
     """What scikit-learn's check of weights asks, with the rows in their order."""
     model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-3), learner, scale=False)
     weighted = clone(model).fit(X, Y, sample_weight=COUNTS)

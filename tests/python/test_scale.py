@@ -99,7 +99,7 @@ def test_any_chunking_single_rows_and_files_give_one_model(model, y, options, tm
 
 @pytest.mark.parametrize("n_rows", [0, 50, 400])
 @pytest.mark.parametrize(("model", "y", "options"), models(), ids=["numbers", "labels"])
-def test_bad_rows_name_themselves_and_change_nothing(model, y, options, n_rows):
+def test_bad_rows_are_named_in_errors_and_change_nothing(model, y, options, n_rows):
     model = clone(model)
     if n_rows:
         model.partial_fit(X[:n_rows], y[:n_rows], **options)
@@ -126,7 +126,7 @@ def test_bad_rows_name_themselves_and_change_nothing(model, y, options, n_rows):
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.SentinelWarning")
 @pytest.mark.parametrize("n_rows", [0, 50, 190, 400])
-def test_what_only_learning_finds_is_named_by_its_row_of_the_call(n_rows):
+def test_errors_found_in_learning_name_the_row_of_the_call(n_rows):
     model = ks.KernelRegressor(n_warm_up=200)
     if n_rows:
         model.partial_fit(X[:n_rows], Y[:n_rows])

@@ -25,9 +25,9 @@ def test_at_most_five_classes_of_ours_are_above_one_another(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda kind: kind.__name__)
-def test_at_most_twelve_parameters_are_to_be_known(estimator):
+def test_estimators_have_at_most_twelve_parameters(estimator):
     assert len(inspect.signature(estimator).parameters) <= 12
 
 
-def test_there_are_few_names_to_know():
+def test_there_are_few_public_names():
     assert len(ks.__all__) <= 45

@@ -36,7 +36,7 @@ def said(model, X, y):
 
 @pytest.mark.parametrize("second_order", [True, False])
 @pytest.mark.parametrize("blocks", [1, 4])
-def test_forks_and_skegd_do_what_their_papers_say(second_order, blocks):
+def test_forks_and_skegd_equal_their_published_algorithms(second_order, blocks):
     """With rank + 10 = 16 columns the truncated decomposition is the whole one, hence exact."""
     X, y = labelled()
     make = ks.presets.forks if second_order else ks.presets.skegd

@@ -77,7 +77,7 @@ def test_score_is_r2_on_rows_not_seen(stream):
     assert model.score(X[300:], y[300:]) > 0.8
 
 
-def test_predictions_are_made_before_the_row_is_learned(stream):
+def test_predictions_precede_the_learning_of_the_row(stream):
     X, y = stream
     model = ks.KernelRegressor(ks.Gaussian(0.8))
     predictions = model.partial_fit_predict(X[:50], y[:50])
@@ -133,7 +133,7 @@ def test_data_frames_carry_names_that_are_checked(stream):
         lambda m: m.save("never-written"),
     ],
 )
-def test_nothing_can_be_asked_before_a_row_was_learned(ask):
+def test_queries_before_the_first_row_raise_not_fitted(ask):
     with pytest.raises(NotFittedError):
         ask(ks.KernelRegressor())
 
@@ -232,7 +232,7 @@ def test_transformers_give_data_frames_where_these_are_asked_for(transformer, st
     assert list(pipeline.fit_transform(rows, target).columns) == list(framed.columns)
 
 
-def test_clone_copies_parameters_and_nothing_learned(model):
+def test_clone_copies_parameters_only(model):
     copy = clone(model)
     assert copy.kernel == model.kernel
     assert copy.kernel is not model.kernel

@@ -74,7 +74,7 @@ def test_ridge_is_at_the_minimum_of_its_loss_and_less_regularization_fits_no_wor
 
 
 @pytest.mark.parametrize("kind", ["line", "circle", "trajectory", "random"])
-def test_krls_is_least_squares_on_what_it_stores(kind):
+def test_krls_is_least_squares_on_its_dictionary(kind):
     X = rows(kind)
     y = np.sin(2.0 * X[:, 0])
     for tolerance in (1e-2, 1e-4, 1e-6, 1e-9):

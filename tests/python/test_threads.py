@@ -107,7 +107,7 @@ def test_readers_are_answered_while_a_long_call_learns():
     assert len(between) >= 2
 
 
-def test_progress_may_ask_the_model_that_is_learning():
+def test_progress_may_query_the_model_that_is_learning():
     X, y = random_stream(3000, 8)
     core = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300), scale=False)._new_core()
     reports = []

@@ -62,7 +62,7 @@ def test_a_tuple_of_pairs_names_the_call_for_them():
 
 
 @pytest.mark.parametrize("fill", [-9999.0, 1e20, 9.96921e36])
-def test_what_is_masked_is_not_read(fill):
+def test_masked_values_are_not_read(fill):
     fields = RNG.normal(size=(60, 4, 5))
     masked = np.ma.array(fields, mask=RNG.random(fields.shape) < 0.01)
     masked.data[masked.mask] = fill

@@ -247,7 +247,7 @@ def test_a_bad_row_changes_nothing(name):
     assert model._core.to_bytes() == before
 
 
-def test_merged_models_know_the_noise_of_all_rows():
+def test_merged_models_estimate_the_noise_of_all_rows():
     X, y = random_stream(3000, 2, seed=6)
     model = ks.KernelRegressor(basis=ks.ALD(1e-2), scale=False).fit(X[:200], y[:200])
     model.freeze_dictionary()
@@ -258,7 +258,7 @@ def test_merged_models_know_the_noise_of_all_rows():
     assert min(widths[1:]) * 0.9 < widths[0] < max(widths[1:]) * 1.05
 
 
-def test_models_of_raw_columns_know_it_too():
+def test_models_of_raw_columns_have_novelty_too():
     X, y = random_stream(1500, 2, seed=7)
     rows = X * [1e4, 1e-4]
     for model in (ks.KernelRegressor(), ks.KernelRegressor(missing="fill")):
