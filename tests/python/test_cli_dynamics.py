@@ -151,7 +151,9 @@ def test_after_a_gap_pictures_show_what_was_before_and_the_operator_alone_is_no_
         (["--forecast", "3", "--lag", "4"], "less than one step of --lag 4 rows"),
     ],
 )
-def test_impossible_requests_are_refused_in_one_line(options, message, frame, tmp_path, monkeypatch):
+def test_impossible_requests_are_refused_in_one_line(
+    options, message, frame, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     frame.to_csv("t.csv", index=False)
     result = run("dynamics", "t.csv", *options)

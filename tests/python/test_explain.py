@@ -170,15 +170,19 @@ def test_sampling_agrees_with_exact_values(table):
     assert (other.values != found.values).any()
 
 
-@pytest.mark.parametrize("order", ["shuffled", "sorted", "repeated"])
-@pytest.mark.parametrize("n_permutations", [4, 16])
+# With four permutations and columns of two values, all may give the same contribution by chance,
+# and nothing in the sample shows its error.
+@pytest.mark.parametrize(
+    ("order", "n_permutations"),
+    [("shuffled", 4), ("sorted", 4), ("shuffled", 16), ("sorted", 16), ("repeated", 16)],
+)
 @pytest.mark.parametrize("n_background", [2, 25])
 def test_two_standard_errors_cover_as_those_of_a_normal_law(order, n_permutations, n_background):
     random = np.random.default_rng(3)
     X = random.normal(size=(300, 6))
     if order == "sorted":
         X = X[np.argsort(X[:, 0])]
-    elif order == "repeated":  # few different values: all orders of a few may agree by chance
+    elif order == "repeated":
         X = (X > 0).astype(float)
     y = X[:, 0] * np.maximum(X[:, 1], 0) * np.maximum(X[:, 2], 0) + X[:, 3]
     model = ks.KernelRegressor(learner=RIDGE).fit(X, y)

@@ -35,7 +35,8 @@ class Explanation:
         Names of the outputs, if there are several.
     standard_errors : ndarray of the shape of values, or None
         Standard errors of sampled values, widened by Student's quantile where there are few
-        permutations, so that two of them cover 95 %. None: the values are exact.
+        permutations, so that two of them cover 95 % (less with fewer than about ten permutations
+        of columns with few values, which may agree by chance). None: the values are exact.
     """
 
     values: NDArray[np.float64]
