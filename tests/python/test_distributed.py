@@ -14,6 +14,14 @@ import kernelstream as ks
 from kernelstream import distributed
 from realdata import random_stream
 
+# Engines warn of what is deprecated in each other. Warnings of kernelstream and of arithmetic are
+# errors.
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.filterwarnings("error::RuntimeWarning"),
+    pytest.mark.filterwarnings("error::kernelstream.exceptions.KernelstreamWarning"),
+]
+
 X, Y = random_stream(500, 3)
 MODEL = ks.KernelRegressor(basis=ks.ALD(1e-3), scale=False)
 

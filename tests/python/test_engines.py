@@ -20,6 +20,14 @@ import kernelstream as ks
 from kernelstream import distributed
 from realdata import ROOT, random_stream
 
+# Engines warn of what is deprecated in each other. Warnings of kernelstream and of arithmetic are
+# errors.
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.filterwarnings("error::RuntimeWarning"),
+    pytest.mark.filterwarnings("error::kernelstream.exceptions.KernelstreamWarning"),
+]
+
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 X, Y = random_stream(1200, 3)
 COLUMNS = list("abc")
@@ -115,13 +123,14 @@ def test_the_page_of_spark(folder, spark_options):
 
 
 def test_spark_learns_each_micro_batch_once_and_names_bad_rows(folder, spark_options):
+    # Spark's process may be in the folder of an earlier test: its paths are absolute.
     from pyspark.sql import SparkSession
 
     from kernelstream.distributed.spark import foreach_batch
 
     spark = SparkSession.builder.getOrCreate()
     try:
-        rows = spark.read.parquet("rows")
+        rows = spark.read.parquet(str(folder / "rows"))
         model = distributed.fit(clone(MODEL), rows, "price", weight="weight")
         check(model, FRAME[:1000])
         spread = distributed.fit(clone(MODEL), rows.repartition(40), "price", weight="weight")
@@ -132,9 +141,9 @@ def test_spark_learns_each_micro_batch_once_and_names_bad_rows(folder, spark_opt
             with pytest.raises(ValueError, match=message):
                 distributed.fit(clone(MODEL), rows, target)
         bad = FRAME[:50].assign(b=np.where(np.arange(50) == 31, np.nan, X[:50, 1]))
-        bad.to_parquet("bad.parquet", index=False)
+        bad.to_parquet(folder / "bad.parquet", index=False)
         with pytest.raises(ValueError, match=r"partition 0, batch 0: .*row 31"):
-            distributed.fit(clone(MODEL), spark.read.parquet("bad.parquet"), "price")
+            distributed.fit(clone(MODEL), spark.read.parquet(str(folder / "bad.parquet")), "price")
 
         model.save("live.model")
         learn_batch, stops = foreach_batch("live.model", "price", weight="weight"), [True]
@@ -148,8 +157,8 @@ def test_spark_learns_each_micro_batch_once_and_names_bad_rows(folder, spark_opt
 
         def stream():
             reader = spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1)
-            writer = reader.parquet("arriving").writeStream.foreachBatch(stopped)
-            writer = writer.option("checkpointLocation", "checkpoint")
+            writer = reader.parquet(str(folder / "arriving")).writeStream.foreachBatch(stopped)
+            writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
             return writer.trigger(availableNow=True).start()
 
         with pytest.raises(Exception, match="stopped between"):
