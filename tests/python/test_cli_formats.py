@@ -237,10 +237,9 @@ def test_used_and_left_out_columns_are_shown_with_the_reason(tmp_path):
     )
     frame.to_parquet(tmp_path / "t.parquet", index=True)
     result = run("learn", tmp_path / "t.parquet", "-t", "y", "-x", "id")
-    assert "learning y from: x, word (category), day (time)\n" in result.stderr
+    assert "learning y from: x, word (category), time, day (time)\n" in result.stderr
     for name, reason in {
         "''": "no name",
-        "time": "a time of the day",
         "nothing": "empty",
         "id": "excluded",
         "__index_level_0__": "index of a data frame",

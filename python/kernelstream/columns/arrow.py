@@ -41,8 +41,10 @@ def as_array(column: pa.Array, kind: str, zone: str = "") -> NDArray[Any]:
     else:
         if pa.types.is_boolean(column.type):
             column = column.cast(pa.uint8())
-        if pa.types.is_duration(column.type):
-            micro = column.cast(pa.duration("us"), safe=False).cast(pa.int64())
+        if pa.types.is_duration(column.type) or pa.types.is_time(column.type):
+            is_span = pa.types.is_duration(column.type)
+            micro = column.cast(pa.duration("us") if is_span else pa.time64("us"), safe=False)
+            micro = micro.cast(pa.int64())
             column = pc.divide(micro.cast(pa.float64(), safe=False), 1e6)
         if column.type != pa.float64():
             column = column.cast(pa.float64(), safe=False)
@@ -93,9 +95,17 @@ def labels_of(column: pa.Array, kind: pa.DataType) -> NDArray[Any]:
 def _words(column: pa.Array) -> NDArray[Any]:
     """Give categories as strings, each made once."""
     if not pa.types.is_dictionary(column.type):
-        column = column.cast(pa.string()).dictionary_encode()
-    words = np.array([*column.dictionary.cast(pa.string()).to_pylist(), None], dtype=object)
+        is_bool = pa.types.is_boolean(column.type)
+        column = (column if is_bool else column.cast(pa.string())).dictionary_encode()
+    words = np.array([*map(_word, column.dictionary.to_pylist()), None], dtype=object)
     places = column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)
     found: NDArray[Any] = words[places]
     found[found == ""] = None
     return found
+
+
+def _word(value: Any) -> Any:
+    """Give the text of a category: 3.0 is 3, since whole numbers become floats beside gaps."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return None if value is None else str(value)

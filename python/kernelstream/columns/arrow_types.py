@@ -32,7 +32,7 @@ def plain(kind: pa.DataType) -> pa.DataType:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values are numbers, truth values (0 and 1), or spans of time (seconds).
+    """Whether values are numbers, truth values (0 and 1), or spans or times of the day (seconds).
 
     Parameters
     ----------
@@ -46,6 +46,7 @@ def is_number(kind: pa.DataType) -> bool:
         or types.is_decimal(kind)
         or types.is_boolean(kind)
         or types.is_duration(kind)
+        or types.is_time(kind)
     )
 
 
@@ -63,7 +64,9 @@ def kind_of(kind: pa.DataType) -> str | None:
         The kind; None: something else.
     """
     types: Any = pa.types
-    kind = plain(kind)
+    if types.is_dictionary(kind):
+        # Values stored once are categories by their type, also numbers.
+        return "category"
     if types.is_boolean(kind):
         return "boolean"
     if is_number(kind):
@@ -95,12 +98,11 @@ def what_else(kind: pa.DataType) -> str:
         The type of the column.
     """
     types: Any = pa.types
-    kind = plain(kind)
     if (known := kind_of(kind)) is not None:
         return WORDS[known]
+    kind = plain(kind)
     for found, what in (
         (types.is_null, "empty"),
-        (types.is_time, "a time of the day"),
         (types.is_binary, "text that is not UTF-8"),
         (types.is_nested, "a list or an object"),
     ):
@@ -142,6 +144,8 @@ def type_to_read(kind: str, own: pa.DataType) -> pa.DataType:
         return pa.string()
     if kind == "time":
         return own if pa.types.is_temporal(own) else pa.timestamp("us")
+    if kind == "number" and (pa.types.is_time(own) or pa.types.is_duration(own)):
+        return own
     if pa.types.is_boolean(own) or (kind == "boolean" and not is_number(own)):
         return pa.bool_()
     return pa.float64()

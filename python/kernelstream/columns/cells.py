@@ -24,6 +24,8 @@ __all__ = [
     "cell_of",
     "cells_of",
     "kind_of",
+    "refused",
+    "texts_of",
     "zone_of",
 ]
 
@@ -79,6 +81,8 @@ def kind_of(values: Any) -> str:
     kind : {"number", "boolean", "time", "category"}
         The kind.
     """
+    if _is_categorical(values):
+        return "category"
     array = _plain(values)
     match array.dtype.kind:
         case "b":
@@ -90,14 +94,17 @@ def kind_of(values: Any) -> str:
         case "M":
             return "time"
     known = [value for value in array.tolist() if not _is_gap(value)]
-    if known and all(isinstance(value, bool | np.bool_) for value in known):
+    if not known:
+        # A column without a value so far most often has numbers later; others are then refused.
+        return "number"
+    if all(isinstance(value, bool | np.bool_) for value in known):
         return "boolean"
     numbers = sum(isinstance(value, _QUANTITIES) for value in known)
     n_odd = len(known) - numbers
     if numbers and n_odd <= max(1, ODD_SHARE * len(known)) and numbers >= 2 * n_odd:
         # The others are missing values or wrong, as cells of text would be.
         return "number"
-    if known and all(isinstance(value, date) or hasattr(value, "timestamp") for value in known):
+    if all(isinstance(value, date) or hasattr(value, "timestamp") for value in known):
         return "time"
     return "category"
 
@@ -177,10 +184,7 @@ def cells_of(values: Any, kind: str, name: str, zone: str = "") -> Cells:
             cells[i] = cell_of(value, kind, zone)
         except (ValueError, TypeError, OverflowError):
             row = int(np.argmax(places == i))
-            raise ValueError(
-                f"X at row {row}, column {name!r} is {_short(value)}, which is no {kind}: correct "
-                "it, leave the column out, or say what it holds by columns="
-            ) from None
+            raise refused(name, row, value, kind) from None
     return cells[places]
 
 
@@ -209,6 +213,42 @@ def cell_of(value: Any, kind: str, zone: str = "") -> float:
     if _is_gap(value) or (kind != "category" and _is_word(value)):
         return np.nan
     return _time(value, zone) if kind == "time" else KINDS[kind](value)
+
+
+def _is_categorical(values: Any) -> bool:
+    """Tell whether the type of a column says that its values are categories, whatever they are."""
+    name = str(_of_type(values, "dtype", "name") or type(getattr(values, "dtype", None)).__name__)
+    kind = str(getattr(values, "type", "")) or str(getattr(values, "dtype", ""))
+    return name in {"category", "Categorical", "Enum"} or kind.startswith("dictionary<")
+
+
+def texts_of(values: Any) -> NDArray[Any] | None:
+    """Give a column as objects if some of its values are text; else None.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        A column, as a data frame gives it.
+    """
+    array = _plain(values)
+    if array.dtype.kind not in "OUT" or array.ndim != 1:
+        return None
+    array = array.astype(object)
+    return array if any(isinstance(value, str) for value in array.tolist()) else None
+
+
+def refused(name: str, row: int, value: Any, kind: str) -> ValueError:
+    """Give the error for a cell that is not of its column's kind.
+
+    Parameters
+    ----------
+    name, row, value, kind : str, int, object, str
+        The column, the place from 0, the value, and the kind.
+    """
+    return ValueError(
+        f"X at row {row}, column {name!r} is {_short(value)}, which is no {kind}: correct "
+        "it, leave the column out, or say what it holds by columns="
+    )
 
 
 def _category(value: Any) -> float:
@@ -331,7 +371,10 @@ def _is_gap(value: Any) -> bool:
 
 def _plain(values: Any) -> NDArray[Any]:
     """Give a column as an array, entries without a value as None or NaN, instants in UTC."""
-    accessor: Any = getattr(values, "dt", None)
+    if str(getattr(values, "type", "")).startswith("dictionary<"):
+        # As an array, a dictionary has some value where there is none.
+        values = values.cast(values.type.value_type)
+    accessor = _accessor(values)
     if _of_type(values, "dt", "tz") is not None and hasattr(accessor, "tz_convert"):
         values = accessor.tz_convert(None)
     elif hasattr(accessor, "to_timestamp"):
@@ -345,7 +388,14 @@ def _of_type(values: Any, owner: str, attribute: str) -> Any:
     """Give an attribute of a column's type; None if it has none, as dates of Arrow in pandas."""
     try:
         return getattr(getattr(values, owner, None), attribute, None)
-    except NotImplementedError:
+    except (NotImplementedError, ValueError):  # ValueError: dictionaries of Arrow with gaps
+        return None
+
+
+def _accessor(values: Any) -> Any:
+    try:
+        return getattr(values, "dt", None)
+    except ValueError:  # dictionaries of Arrow in pandas
         return None
 
 

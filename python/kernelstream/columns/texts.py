@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +19,19 @@ from kernelstream.columns.cells import ABSENT, FALSE_WORDS, MISSING, ODD_SHARE, 
 
 __all__ = [
     "ABSENT",
+    "CLOCK",
     "MISSING",
     "Numerals",
     "Settled",
     "cast_texts",
+    "clocks_in",
     "date_in",
     "find_dates",
     "find_numerals",
     "fitting",
     "kind_of_texts",
     "settle",
+    "values_of_texts",
 ]
 
 # What may stand for a sign that separates thousands.
@@ -53,6 +59,10 @@ _MONTHS = (
     *((r"(?i)Februar\b", "Feb"), (r"(?i)Juni\b", "Jun"), (r"(?i)Juli\b", "Jul")),
 )
 _PER_SECOND = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
+# Times of the day, which are numbers of seconds since midnight: the form that stands for them.
+CLOCK = "%H:%M:%S"
+_CLOCK = r"^(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?$"
+_FORTRAN = r"\d[dD][-+]?\d"
 _ISO_TIME = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d{1,9})?)?)?)?"
 _ZONE = r"(Z|[-+]\d{2}(:?\d{2})?)"
 
@@ -85,6 +95,9 @@ class Numerals:
     date : str
         How times are written that are not ISO 8601: a format of ``strptime``, or the unit of
         numbers since 1970, ``s``, ``ms``, ``us`` or ``ns``; empty for numbers and ISO 8601.
+        ``%H:%M:%S`` stands for times of the day, which are numbers of seconds since midnight.
+    exponent : {"e", "d"}
+        The letter of exponents; ``d`` is Fortran's, as in ``3.4D+03``, beside the usual one.
     """
 
     decimal: str = "."
@@ -92,6 +105,7 @@ class Numerals:
     unit: str = ""
     negative: str = "-"
     date: str = ""
+    exponent: str = "e"
 
     @property
     def is_plain(self) -> bool:
@@ -101,10 +115,13 @@ class Numerals:
     @property
     def pattern(self) -> str:
         """A regular expression (RE2) that matches a whole cell that is such a number."""
-        decimal, exponent = re.escape(self.decimal), r"([eE][-+]?\d+)?"
+        if self.date == CLOCK:
+            return _CLOCK
+        letters = "eEdD" if self.exponent == "d" else "eE"
+        decimal, exponent = re.escape(self.decimal), rf"([{letters}][-+]?\d+)?"
         if self.thousands:
             group = _ALIKE.get(self.thousands, re.escape(self.thousands))
-            digits = rf"(\d{{1,3}}({group}\d{{3}})+|\d+)({decimal}\d*)?{exponent}"
+            digits = rf"([1-9]\d{{0,2}}({group}\d{{3}})+|\d+)({decimal}\d*)?{exponent}"
         else:
             digits = rf"(\d+({decimal}\d*)?|{decimal}\d+){exponent}"
         ways = [rf"{_SIGN}{digits}"]
@@ -122,6 +139,8 @@ class Numerals:
         return f"^({'|'.join(ways)})$"
 
     def __str__(self) -> str:
+        if self.date == CLOCK:
+            return "of seconds since midnight"
         notes = [f"with thousands separated by {self.thousands!r}"] if self.thousands else []
         notes += [f"with the decimal sign {self.decimal!r}"] if self.decimal != "." else []
         notes += [f"with {self.unit}"] if self.unit else []
@@ -129,6 +148,7 @@ class Numerals:
             [f"with negative ones as {_NEGATIVE[self.negative]}"] if self.negative != "-" else []
         )
         notes += [f"written as {self.date}"] if self.date else []
+        notes += ["with exponents as Fortran's"] if self.exponent == "d" else []
         return ", ".join(notes)
 
     def clean(self, texts: pa.Array) -> pa.Array:
@@ -147,6 +167,8 @@ class Numerals:
         if self.decimal != ".":
             texts = pc.replace_substring(texts, self.decimal, ".")
         texts = pc.replace_substring(texts, "\N{MINUS SIGN}", "-")
+        if self.exponent == "d":
+            texts = pc.replace_substring_regex(texts, "[dD]", "e")
         if self.negative != "-":
             texts = pc.replace_substring_regex(texts, r"^(?:\((.*)\)|(.*)-)$", r"-\1\2")
         return pc.replace_substring_regex(texts, r"^\+", "")
@@ -184,6 +206,19 @@ class Settled:
         """Cells that hold a value of another type."""
         return self.n_known - self.n_fitting
 
+    @property
+    def kind(self) -> str:
+        """What it holds: ``number``, ``time``, ``boolean`` or ``category``."""
+        return str(kind_of(self.type))
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether text that is declared as text holds numbers or times all the same.
+
+        Digits alone and truth values may be names: text is how codes are usually declared.
+        """
+        return self.kind in {"number", "time"} and not pa.types.is_integer(self.type)
+
 
 def settle(texts: pa.Array, decimal: str = ".") -> Settled:
     """Settle what a column of text holds, from its first cells.
@@ -209,15 +244,20 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
     best = Settled(pa.string(), numerals, n_known, 0, None)
     tried = [(kind, type_, numerals) for kind, type_ in _TYPES]
     tried += [("time", pa.timestamp("us"), Numerals(date=form)) for form in find_dates(texts)[:1]]
+    tried += [("number", pa.float64(), Numerals(date=CLOCK))]
     for kind, type_, numerals in tried:
+        if numerals.date == CLOCK and not clocks_in(texts):
+            continue
         odd = cast_texts(texts, kind, numerals, MISSING, type_)[1]
         n_odd = int(odd.sum())
         n_fitting = n_known - n_odd
         first = (int(odd.argmax()), str(texts[int(odd.argmax())])) if n_odd else None
-        if kind == "number" and n_fitting:
+        if kind == "number" and n_fitting and not numerals.date:
             best = Settled(pa.string(), numerals, n_known, n_fitting, first)
         if n_odd <= max(1, ODD_SHARE * n_known) and n_fitting >= max(2 * n_odd, 1):
-            is_whole = kind == "number" and _all_whole(texts.filter(pa.array(~odd)))
+            is_whole = (
+                kind == "number" and not numerals.date and _all_whole(texts.filter(pa.array(~odd)))
+            )
             found = pa.int64() if is_whole else type_
             written = _unusual(texts, numerals) if kind == "number" else None
             if kind == "boolean":
@@ -245,6 +285,51 @@ def kind_of_texts(texts: list[str]) -> tuple[str | None, str | None]:
     """
     settled = settle(pa.array(texts, pa.string()))
     return kind_of(settled.type), None if settled.odd is None else settled.odd[1]
+
+
+def values_of_texts(
+    values: NDArray[Any], kind: str, numerals: Numerals
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Read the texts among the values of a column.
+
+    Parameters
+    ----------
+    values : ndarray of object of shape (n,)
+        The values; those that are no text stay as they are.
+    kind : {"number", "time"}
+        What the column holds.
+    numerals : Numerals
+        How its numbers or times are written.
+
+    Returns
+    -------
+    values : ndarray of object of shape (n,)
+        Numbers, times in seconds since 1970, and None for gaps in place of texts.
+    odd : ndarray of bool of shape (n,)
+        Where a text is none of this kind.
+    """
+    places = np.array([isinstance(value, str) for value in values.tolist()], dtype=bool)
+    found, odd = values.copy(), np.zeros(len(values), dtype=bool)
+    if not places.any():
+        return found, odd
+    texts = pa.array([str(text) for text in values[places].tolist()], pa.string())
+    read, odd[places] = cast_texts(texts, kind, numerals)
+    if kind == "time":
+        seconds = pc.divide(read.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
+        read = seconds
+    found[places] = np.array(read.to_pylist(), object)
+    return found, odd
+
+
+def clocks_in(texts: pa.Array) -> bool:
+    """Tell whether any cell is a time of the day, such as 12:30.
+
+    Parameters
+    ----------
+    texts : Array of str
+        Cells.
+    """
+    return bool(pc.any(pc.match_substring_regex(_plain_texts(texts), _CLOCK)).as_py())
 
 
 def find_dates(texts: pa.Array) -> list[str]:
@@ -320,7 +405,7 @@ def fitting(texts: pa.Array, numerals: Numerals) -> int:
         The way.
     """
     texts = _plain_texts(texts)
-    if numerals.date:
+    if numerals.date and numerals.date != CLOCK:
         return int(len(texts) - _cast_dates(texts, numerals.date).null_count)
     return int(pc.match_substring_regex(texts, numerals.pattern).true_count or 0)
 
@@ -383,7 +468,10 @@ def cast_texts(
     """
     texts = _plain_texts(texts)
     words = _is_word(texts, missing)
-    if kind == "number":
+    if kind == "number" and numerals.date == CLOCK:
+        fits = pc.match_substring_regex(texts, _CLOCK)
+        values = _cast_clocks(_where(texts, fits, words))
+    elif kind == "number":
         fits = pc.match_substring_regex(texts, numerals.pattern)
         values = numerals.clean(_where(texts, fits, words)).cast(pa.float64())
     elif numerals.date:
@@ -405,6 +493,19 @@ def cast_texts(
     return values, ~found
 
 
+def _cast_clocks(texts: pa.Array) -> pa.Array:
+    """Cast times of the day to seconds since midnight."""
+    form = r"^(?P<h>\d+):(?P<m>\d+)(?::(?P<s>[\d.,]+))?$"
+    parts = pc.extract_regex(texts, form)
+    seconds = pa.nulls(len(texts), pa.float64())
+    for name, unit in (("s", 1.0), ("m", 60.0), ("h", 3600.0)):
+        part = pc.replace_substring(pc.struct_field(parts, name), ",", ".")
+        empty = pc.fill_null(pc.equal(part, ""), False)
+        part = pc.if_else(empty, "0", part).cast(pa.float64())
+        seconds = pc.add(pc.fill_null(seconds, 0.0), pc.multiply(part, unit))
+    return seconds
+
+
 def _cast_dates(texts: pa.Array, form: str) -> pa.Array:
     """Cast times of a format, null where one is none."""
     if form in _PER_SECOND:
@@ -417,10 +518,32 @@ def _cast_dates(texts: pa.Array, form: str) -> pa.Array:
     for name, english in _MONTHS:
         texts = pc.replace_substring_regex(texts, name, english)
     # %Y would read years of two digits as those of antiquity.
-    year = r"(^|\D)\d{4}(\D|$)" if "%Y" in form and form != "%Y%m%d" else ""
+    year = r"(^|\D)\d{4}(\D|$)" if "%Y" in form and not form.startswith("%Y%m%d") else ""
     times = pc.strptime(texts, format=form, unit="us", error_is_null=True)
-    fits = pc.match_substring_regex(texts, year)
+    fits = pc.and_(pc.match_substring_regex(texts, year), _are_days(texts, times, form))
     return pc.if_else(pc.fill_null(fits, False), times, pa.scalar(None, times.type))
+
+
+def _are_days(texts: pa.Array, times: pa.Array, form: str) -> pa.Array:
+    """Tell which times are days of the calendar: pyarrow reads 31 February as 2 March."""
+    if "%d" not in form:
+        return pa.array(np.ones(len(texts), dtype=bool))
+    early = pc.fill_null(pc.less_equal(pc.day(times), 3), False)
+    forms = {form, form.replace("%b", "%B")}  # pyarrow reads names of months of either length
+    wrong = [
+        text
+        for text in pc.unique(texts.filter(early)).to_pylist()
+        if not any(_is_day(text, own) for own in forms)
+    ]
+    return pc.invert(pc.is_in(texts, value_set=pa.array(wrong, pa.string())))
+
+
+def _is_day(text: str, form: str) -> bool:
+    try:
+        datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
 
 
 def _cast_times(texts: pa.Array, fits: pa.Array, type_: pa.DataType) -> tuple[pa.Array, pa.Array]:
@@ -471,15 +594,17 @@ def _ways(texts: pa.Array, decimal: str) -> Iterator[Numerals]:
     units = ["", *(unit for unit in _UNITS if pc.any(pc.match_substring(texts, unit)).as_py())]
     if (unit := _unit_behind(texts)) and unit not in units:
         units.append(unit)
+    exponents = ["e"]
+    if pc.any(pc.match_substring_regex(texts, _FORTRAN)).as_py():
+        exponents.append("d")
     negatives = ["-"]
     for negative, form in (("()", r"^[^\d(]*\(.*\d.*\)"), ("5-", r"\d.*-$")):
         if pc.any(pc.match_substring_regex(texts, form)).as_py():
             negatives.append(negative)
-    for negative in negatives:
-        for unit in units:
-            for point, comma in ((decimal, other), (other, decimal)):
-                for thousands in ("", comma, " ", "'"):
-                    yield Numerals(point, thousands, unit, negative)
+    for exponent, negative, unit in product(exponents, negatives, units):
+        for point, comma in ((decimal, other), (other, decimal)):
+            for thousands in ("", comma, " ", "'"):
+                yield Numerals(point, thousands, unit, negative, exponent=exponent)
 
 
 def _unit_behind(texts: pa.Array) -> str:

@@ -298,9 +298,9 @@ class _Cells:
     def _cast(self, name: str, own: str, column: pa.Array, kind: str) -> pa.Array:
         """Cast a column of text, and note the cells that are odd."""
         table = self._table
-        texts, wanted = column.cast(pa.string()), table.schema.field(own).type
+        texts, settled = column.cast(pa.string()), table.settled_as(own)
+        wanted = table.schema.field(own).type if settled is None else settled.type
         zoned = wanted if pa.types.is_timestamp(wanted) else None
-        settled = table.settled_as(own)
         numerals = Numerals(table.decimal) if settled is None else settled.numerals
         column, odd = cast_texts(texts, kind, numerals, table.missing_values, zoned)
         for row in np.flatnonzero(odd).tolist():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -36,7 +37,7 @@ class Parquet(Reader):
         super().__init__(source.name)
         with _damage(self.name):
             self._file = pa_parquet.ParquetFile(source.path)
-        self.schema = self._file.schema_arrow
+        self.schema = _declared(self._file)
         self.total = self._file.metadata.num_rows
         self._check_names()
 
@@ -56,6 +57,24 @@ class Parquet(Reader):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _declared(file: pa_parquet.ParquetFile) -> pa.Schema:
+    """Give the columns of a file, those that are categories by their type as dictionaries."""
+    schema, metadata = file.schema_arrow, file.metadata.metadata or {}
+    if b"ARROW:schema" not in metadata:
+        return schema
+    try:
+        written = pa.ipc.read_schema(pa.py_buffer(b64decode(metadata[b"ARROW:schema"])))
+    except (pa.ArrowException, ValueError):
+        return schema
+    for place, field in enumerate(schema):
+        found = written.get_field_index(field.name)
+        if found >= 0 and pa.types.is_dictionary(written.field(found).type):
+            type_ = written.field(found).type
+            if type_.value_type == field.type:
+                schema = schema.set(place, field.with_type(type_))
+    return schema
 
 
 class ArrowFile(Reader):

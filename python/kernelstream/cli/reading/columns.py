@@ -98,6 +98,7 @@ def choose(
     numbers: Sequence[str] = (),
     *,
     classify: bool,
+    fill: bool = False,
 ) -> Columns:
     """Choose the columns of a table to learn from.
 
@@ -109,6 +110,8 @@ def choose(
         Columns to predict, and those that the user leaves out, calls categories, or numbers.
     classify : bool
         Whether the user calls the target a label.
+    fill : bool, default=False
+        Whether gaps are filled, so that a column without a value so far can be learned from.
 
     Returns
     -------
@@ -135,10 +138,10 @@ def choose(
             chosen.left_out[name] = "excluded"
         elif name in categories or name in numbers:
             chosen.kinds[name] = "category" if name in categories else "number"
-        elif reason := _why_left_out(table, name, kind):
+        elif reason := _why_left_out(table, name, kind, fill=fill):
             chosen.left_out[name or "''"] = reason
         else:
-            chosen.kinds[name] = str(kind_of(kind))
+            chosen.kinds[name] = _kind_in(table, name)
     chosen.zones = {name: zone for name in chosen.kinds if (zone := _zone(table, name))}
     told = [name for name in table.schema.names if name not in [*excluded, *categories, *numbers]]
     chosen.notes = [note for name in told if (note := _note(table, name))]
@@ -160,7 +163,7 @@ def choose(
 
 def ways_of_times(table: Reader, names: Iterable[str]) -> dict[str, Numerals]:
     """Give how times are written in columns in which they are not ISO 8601."""
-    settled = {name: table.settled.get(name) for name in names}
+    settled = {name: table.settled_as(name) for name in names}
     return {name: own.numerals for name, own in settled.items() if own and own.numerals.date}
 
 
@@ -319,17 +322,25 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _why_left_out(table: Reader, name: str, kind: pa.DataType) -> str | None:
+def _why_left_out(table: Reader, name: str, kind: pa.DataType, *, fill: bool) -> str | None:
     if _FRAME_INDEX.fullmatch(name):
         return "index of a data frame"
     if not name:
         return "no name"
-    found = kind_of(kind)
-    if found is None:
+    if pa.types.is_null(kind):
+        return None if fill else "empty"
+    if kind_of(kind) is None:
         return what_else(kind)
-    if found == "category" and _is_nearly_unique(table.sample(name)):
+    if _kind_in(table, name) == "category" and _is_nearly_unique(table.sample(name)):
         return "text, another in nearly every row"
     return None
+
+
+def _kind_in(table: Reader, name: str) -> str:
+    """Say what a column holds that can be learned: text by its type may hold numbers or times."""
+    kind = kind_of(table.schema.field(name).type) or "number"  # nothing but gaps so far
+    settled = table.settled_as(name) if kind == "category" and name not in table.settled else None
+    return settled.kind if settled is not None and settled.is_sure else kind
 
 
 def _is_nearly_unique(values: pa.Array | None) -> bool:
@@ -350,6 +361,13 @@ def _note(table: Reader, name: str) -> str:
     settled = table.settled_as(name)
     if settled is not None and name not in table.settled:
         kind = kind_of(settled.type)
+        if settled.is_sure:
+            row, cell = settled.written or (0, str((table.sample(name) or [""])[0]))
+            ways = str(settled.numerals) or ("in ISO 8601" if kind == "time" else "")
+            return (
+                f"{name} is text by its type and holds {WORDS[str(kind)]} {ways}".rstrip()
+                + f", such as {cell!r} in row {row + 1}, and is read so; -c {name} leaves it text"
+            )
         if kind not in {"number", "time"} or settled.n_known < _FEW:
             return ""
         remedy = f"; --number {name} takes it for numbers" if kind == "number" else ""
@@ -365,7 +383,7 @@ def _note(table: Reader, name: str) -> str:
     if settled is None or kind_of(settled.type) != "category":
         return ""
     sample = table.sample(name)
-    if sample is not None and (forms := find_dates(sample)[1:]):
+    if sample is not None and date_in(sample) and (forms := find_dates(sample)[1:]):
         ways = " or ".join(f"--dates '{name}={form}'" for form in forms)
         return (
             f"{name} is taken for text: day and month of dates such as {date_in(sample)!r} cannot "

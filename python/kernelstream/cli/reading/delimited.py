@@ -14,16 +14,19 @@ from kernelstream.cli.reading.dialect import find_dialect
 from kernelstream.cli.reading.lines import Lines, end_of_rows, line_of_row
 from kernelstream.cli.reading.text import SAMPLE, Block, TextTable
 from kernelstream.columns.names import normalized
-from kernelstream.columns.texts import ABSENT, Numerals, Settled, fitting
+from kernelstream.columns.texts import ABSENT, CLOCK, Numerals, Settled, fitting
 
 __all__ = ["Delimited"]
 
 _PLAIN = "with a decimal point alone"
 _BAD_CELL = "CSV conversion error"
 _BAD_FIELD = re.compile(r"In CSV column #(\d+): Row #(\d+): .*?invalid (.*)", re.DOTALL)
+_DAY = r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])"
 # Whole numbers that may be times: their pattern, what they may be, and the form of --dates.
 _LIKE_TIMES = (
-    (r"^(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$", "dates", "%Y%m%d"),
+    (rf"^{_DAY}$", "dates", "%Y%m%d"),
+    (rf"^{_DAY}([01]\d|2[0-3])[0-5]\d[0-5]\d$", "dates and times", "%Y%m%d%H%M%S"),
+    (rf"^{_DAY}([01]\d|2[0-3])[0-5]\d$", "dates and times", "%Y%m%d%H%M"),
     (r"^1[0-9]{9}$", "seconds since 1970", "s"),
     (r"^1[0-9]{12}$", "milliseconds since 1970", "ms"),
 )
@@ -82,7 +85,9 @@ class Delimited(TextTable):
             rows = b"".join(piece.text for piece in pieces)
         self._first_rows = rows
         if rows.strip():
-            self._sample = self._settle(self._parsed(Block(rows, 0, self._first_line), None))
+            self._sample = self._settle(
+                _with_clocks_as_texts(self._parsed(Block(rows, 0, self._first_line), None))
+            )
             self._hint_at_zeros(rows)
             if any(pa.types.is_binary(kind) for kind in self.schema.types):
                 self.notes.append(f"not all text is UTF-8: {_HOW}")
@@ -103,7 +108,7 @@ class Delimited(TextTable):
                 continue
             known = len(texts[name]) - texts[name].null_count
             count = fitting(texts[name], way)
-            if way.date:
+            if way.date and way.date != CLOCK:
                 if 2 * count > known:
                     self._settle_as_times(
                         name, Settled(pa.timestamp("us"), way, known, count, None)
@@ -245,6 +250,15 @@ class Delimited(TextTable):
                 f"the header has {found[2]}{_short(found[4])}{self._hint_at_header(int(found[3]))}"
             )
         return None
+
+
+def _with_clocks_as_texts(sample: pa.Table) -> pa.Table:
+    """Give times of the day as text, as which later blocks have them."""
+    for place, kind in enumerate(sample.schema.types):
+        if pa.types.is_time(kind):
+            texts = pa.array([str(time or "") for time in sample.column(place).to_pylist()])
+            sample = sample.set_column(place, sample.field(place).with_type(pa.string()), texts)
+    return sample
 
 
 def _short(text: Any, most: int = 60) -> str:

@@ -56,8 +56,7 @@ class JsonLines(TextTable):
         self._sample = self._parsed(Block(first, 0, 1), None)
         self.schema = self._sample.schema
         self._check_names()
-        if self._mixed:
-            self._settle(self._sample, only=self._mixed)
+        self._settle(self._sample, only=self._mixed)
 
     def _blocks(self) -> Iterator[Block]:
         line = 1
@@ -83,7 +82,17 @@ class JsonLines(TextTable):
         return pa.table({name: column for name, (column, _) in found.items()})
 
     def _parse(self, block: bytes, columns: Mapping[str, pa.DataType] | None) -> pa.Table:
-        schema = None if columns is None else pa.schema(list(columns.items()))
+        schema = (
+            None
+            if columns is None
+            else pa.schema(
+                # Times that are not ISO 8601 are cast later.
+                [
+                    (name, pa.string() if self._is_written(name) else kind)
+                    for name, kind in columns.items()
+                ]
+            )
+        )
         table = pa_json.read_json(
             pa.BufferReader(block),
             read_options=pa_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
@@ -93,6 +102,9 @@ class JsonLines(TextTable):
             ),
         )
         return table if schema is None else table.select(schema.names)
+
+    def _is_written(self, name: str) -> bool:
+        return name in self.settled and bool(self.settled[name].numerals.date)
 
     def _explained(self, error: str) -> tuple[int, str] | None:
         found = _WHERE.fullmatch(error)

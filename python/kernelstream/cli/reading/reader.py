@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kernelstream.columns.arrow_types import kind_of
 from kernelstream.columns.names import name_in
-from kernelstream.columns.texts import MISSING, Numerals, Settled, settle
+from kernelstream.columns.texts import CLOCK, MISSING, Numerals, Settled, fitting, settle
 
 __all__ = ["Reader", "RowError", "Rows"]
 
@@ -187,7 +187,19 @@ class Reader(ABC):
         numerals : mapping of str to Numerals
             How numbers are written, by the columns' names.
         """
-        del numerals
+        for name, way in numerals.items():
+            own = self.own_name(name)
+            if own is None or not way.date or way == getattr(self.settled.get(own), "numerals", ""):
+                continue
+            sample = self.sample(own)
+            if sample is None or kind_of(self.schema.field(own).type) != "category":
+                continue
+            known, count = len(sample) - sample.null_count, fitting(sample, way)
+            if 2 * count > known:
+                type_ = pa.float64() if way.date == CLOCK else pa.timestamp("us")
+                self._text_settled[own] = Settled(type_, way, known, count, None)
+            elif known:
+                self.notes.append(f"{name} does not hold times {way}")
 
     @abstractmethod
     def close(self) -> None:

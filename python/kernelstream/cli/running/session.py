@@ -96,6 +96,7 @@ def begin(wishes: RunOptions, table: Reader, sources: Sequence[Source]) -> Sessi
         wishes.categories,
         wishes.numbers,
         classify=classify,
+        fill=wishes.missing is Missing.FILL,
     )
     wishes.numerals = columns.numerals
     how: dict[str, Any] = {
