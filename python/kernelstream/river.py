@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import inf, isnan, nan
 from numbers import Real
 from types import MappingProxyType
@@ -23,12 +23,15 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelstream.columns.cells import kind_of
 from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner, Ridge
+from kernelstream.estimators.advice import advise
 from kernelstream.estimators.validation import whole_number
 from kernelstream.supervised import classifier, experts, experts_classifier, regressor
-from kernelstream.supervised.columns import columns_of, warn_of_text
+from kernelstream.supervised.columns import columns_of
+from kernelstream.supervised.texts import settled_kind
 
 try:
     from river import anomaly, base
@@ -109,7 +112,7 @@ class _OnDicts:
             self._kept = deque(maxlen=whole_number("n_warm_up", self.n_warm_up))
         if self._warming:
             x = {name: value for name, value in x.items() if not _is_gap(value)}
-            fits = fits and x.keys() <= self._features.keys()
+            fits = fits and x.keys() <= self._features.keys() and self._reads(x)
         if not fits or self._model is None:
             self._begin([*self._kept, (x, target, w)][-self.n_warm_up :])
         elif w == 1.0:
@@ -126,10 +129,31 @@ class _OnDicts:
 
     def _warn_of_texts(self) -> None:
         """Warn of text that holds numbers, as readers of CSV give all values."""
-        for own, name in self._features.items():
-            if self._model.columns_[name] == "category":
-                remedy = "convert it in front of the model, such as by float()"
-                warn_of_text(own, [x.get(own) for x, *_ in self._kept], remedy)
+        remedy = "convert it in front of the model, such as by float(), or leave it out"
+        for own, values in _texts_of(self._features, self._kept).items():
+            kind = {"type": kind_of(values)}
+            settled_kind(own, values, kind, declared=False, warn=advise, remedy=remedy)
+
+    def _reads(self, x: Features) -> bool:
+        """Tell whether the text of a row is read as the model does; looked at in the warm-up."""
+        known = None if self._model is None else columns_of(self._model)
+        texts = [own for own, value in x.items() if isinstance(value, str)]
+        if known is None or not texts:
+            return True
+        names = {own: self._features[own] for own in texts}
+        for own, name in names.items():
+            if known.kinds[name]["type"] != "category":
+                try:
+                    known.row({**dict.fromkeys(known.kinds), name: x[own]})
+                except ValueError:
+                    return False
+        if self._n_seen & (self._n_seen - 1):
+            return True
+        # When rows have doubled, text may have turned out to be numbers or times.
+        return all(
+            known.kinds[names[own]]["type"] == _settled(own, values)["type"]
+            for own, values in _texts_of(names, [*self._kept, (x, None, 1.0)]).items()
+        )
 
     def _begin(self, kept: Sequence[Kept]) -> None:
         """Begin again with some rows."""
@@ -149,6 +173,11 @@ class _OnDicts:
         columns = {
             name: self._column([x.get(own) for x, _, _ in kept]) for own, name in features.items()
         }
+        if self._warming:
+            texts = _texts_of(features, kept)
+            kinds = dict(kinds) | {
+                features[own]: _settled(own, values) for own, values in texts.items()
+            }
         model = self._estimator(columns=kinds, missing="fill", n_warm_up=self.n_warm_up)
         targets = np.array([target for _, target, _ in kept])
         weights = np.array([w for _, _, w in kept], dtype=np.float64)
@@ -195,6 +224,23 @@ class _OnDicts:
     def _predicted(self, X: Any) -> NDArray[Any] | None:
         """Predict the rows of a data frame; None before anything was learned."""
         return None if self._model is None else self._model.predict(self._frame(X))
+
+
+def _texts_of(features: Iterable[Hashable], kept: Iterable[Kept]) -> dict[Hashable, Any]:
+    """Give the values of the features that are text."""
+    rows = [x for x, _, _ in kept]
+    columns = {own: [x.get(own) for x in rows] for own in features}
+    return {
+        own: np.array(values, object)
+        for own, values in columns.items()
+        if any(isinstance(value, str) for value in values)
+    }
+
+
+def _settled(name: Hashable, values: Any) -> Mapping[str, Any]:
+    """Settle what a feature of text holds; a warning comes once, after some rows."""
+    kind = {"type": kind_of(values)}
+    return settled_kind(name, values, kind, declared=False, warn=lambda _: None)
 
 
 class _OneRegression(_OnDicts):

@@ -175,17 +175,6 @@ def test_a_class_may_come_late_and_weigh_more():
     assert heavy.predict_proba(X)[:, 1].mean() > learned(X, y).predict_proba(X)[:, 1].mean() + 0.1
 
 
-def test_a_model_of_a_class_that_came_after_two_thousand_rows_is_saved_and_loaded(tmp_path):
-    random = np.random.default_rng(0)
-    X = random.normal(size=(5400, 2))
-    y = np.where(X[:, 0] > 0, "red", "blue").astype(object)
-    y[(np.arange(len(X)) > 2000) & (X[:, 1] > 1)] = "green"
-    model = clone(MODEL).partial_fit(X, y, classes=["blue", "green", "red"])
-    model.save(tmp_path / "model")
-    again = ks.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict_proba(X[:50]), model.predict_proba(X[:50]))
-
-
 def test_columns_of_text_stand_beside_raw_numbers(tmp_path):
     X, y = labeled(500)
     kind = np.where(X[:, 0] > 0, "a", "b")

@@ -112,7 +112,12 @@ def test_rows_of_every_shape_are_the_same_rows():
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 def test_one_row_at_a_time_and_copies_give_one_model():
     whole = regressor().partial_fit(FRAME, Y)
-    single = regressor()
+    # The first row has no colour: a row alone does not say what its gaps hold.
+    undeclared = regressor()
+    undeclared.learn_one(records()[0], Y[0])
+    with pytest.raises(ValueError, match=r"'colour' of x is 'red', which is no number: .*columns="):
+        undeclared.learn_one(records()[1] | {"colour": "red"}, Y[1])
+    single = regressor(columns=KINDS | {"colour": "category"})
     for row, y in zip(records(), Y, strict=True):
         single.learn_one(row, y)
     np.testing.assert_allclose(single.predict(FRAME), whole.predict(FRAME), atol=1e-8)

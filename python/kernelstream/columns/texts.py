@@ -29,7 +29,6 @@ __all__ = [
     "find_dates",
     "find_numerals",
     "fitting",
-    "kind_of_texts",
     "settle",
     "values_of_texts",
 ]
@@ -266,25 +265,6 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
                 written = _first(~odd & ~np.asarray(_is_word(texts, MISSING)), texts)
             return Settled(found, numerals, n_known, n_fitting, first, written)
     return best
-
-
-def kind_of_texts(texts: list[str]) -> tuple[str | None, str | None]:
-    """Say what nearly all of some texts are, and give the first that is something else.
-
-    Parameters
-    ----------
-    texts : list of str
-        The texts.
-
-    Returns
-    -------
-    kind : {"number", "boolean", "time", "category"} or None
-        What they are.
-    odd : str or None
-        The first that is something else; None if there is none.
-    """
-    settled = settle(pa.array(texts, pa.string()))
-    return kind_of(settled.type), None if settled.odd is None else settled.odd[1]
 
 
 def values_of_texts(

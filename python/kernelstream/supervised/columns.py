@@ -7,9 +7,8 @@ columns, whose types say what they hold.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -17,17 +16,23 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _check_feature_names, check_array
 
-from kernelstream.columns.cells import KINDS, cell_of, cells_of, kind_of, zone_of
+from kernelstream.columns.cells import (
+    KINDS,
+    cell_of,
+    cells_of,
+    kind_of,
+    zone_of,
+)
 from kernelstream.columns.names import name_in
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.validation import finite_rows, refuse_masked, rows_of, whole_number
+from kernelstream.supervised.texts import WRITTEN, is_written, read_texts, settled_kind
 
 __all__ = ["Columns", "Kind", "read_rows", "warn_of_rounded"]
 
 Kind: TypeAlias = str | Mapping[str, Any]
 _EXACT = 2**53  # the whole numbers up to it are floats of double precision, all of them
 _IDENTIFIERS = "as identifiers leave them out, or declare columns={{{}: 'category'}}"
-_FIRST, _FEW = 1000, 10  # values by which text is judged, and how many must differ
 _GAPS = ("error", "fill")
 
 
@@ -59,6 +64,13 @@ class Columns:
         for name, inferred in zip(map(str, names), kinds, strict=True):
             kind = overrides.get(name, inferred)
             kind = {"type": kind} if isinstance(kind, str) else dict(kind)
+            if "format" in kind:
+                kind = {"type": "time"} | kind
+                if kind["type"] != "time" or not isinstance(kind["format"], str):
+                    raise ValueError(
+                        f"columns= gives {name!r} a format, which is for times, such as "
+                        "{'type': 'time', 'format': '%d/%m/%Y'}"
+                    )
             if kind.get("type") not in KINDS:
                 raise ValueError(
                     f"the kind of column {name!r} must be one of {', '.join(KINDS)}, got {kind}"
@@ -76,10 +88,30 @@ class Columns:
         kinds = {column["name"]: column["kind"] for column in spec["named"]}
         return cls(kinds, bool(spec["each"].get("scale", True)))
 
+    def with_kinds(self, kinds: Mapping[str, Mapping[str, Any]]) -> Self:
+        """Give the same columns with other kinds; numbers keep whether they are scaled."""
+        own = {
+            name: ({"scale": self.scale} | dict(kind)) if kind["type"] == "number" else kind
+            for name, kind in kinds.items()
+        }
+        return replace(self, kinds=own)
+
+    @property
+    def written(self) -> dict[str, dict[str, Any]]:
+        """How values of columns are written, as JSON can carry it, for a model's file."""
+        kinds = self.kinds.items()
+        return {
+            name: {key: kind[key] for key in WRITTEN & kind.keys()}
+            for name, kind in kinds
+            if is_written(kind)
+        }
+
     @property
     def are_numbers(self) -> bool:
         """Whether all columns are numbers, so that an array of floats is a row of cells."""
-        return all(kind["type"] == "number" for kind in self.kinds.values())
+        return all(
+            kind["type"] == "number" and not is_written(kind) for kind in self.kinds.values()
+        )
 
     def to_spec(self, missing: str, n_warm_up: int) -> dict[str, Any] | None:
         """Give the description of the columns that the core understands.
@@ -98,7 +130,11 @@ class Columns:
             kind == as_they_are for kind in self.kinds.values() or [each]
         ):
             return None
-        named = [{"name": name, "kind": kind} for name, kind in self.kinds.items()]
+        # The core takes numbers: how they are written is known here alone.
+        named = [
+            {"name": name, "kind": {key: kind[key] for key in kind if key not in WRITTEN}}
+            for name, kind in self.kinds.items()
+        ]
         return {"named": named, "each": each, "warm_up": warm_up, "gaps": missing}
 
     def row(self, x: Any) -> Any:
@@ -125,11 +161,15 @@ class Columns:
     def _cell(self, name: str, value: Any) -> float:
         kind = self.kinds[name]["type"]
         try:
+            if is_written(self.kinds[name]):
+                column = np.empty(1, object)
+                column[0] = value
+                value = read_texts(name, column, self.kinds[name])[0]
             return cell_of(value, kind, self.kinds[name].get("zone", ""))
         except (ValueError, TypeError, OverflowError):
             raise ValueError(
-                f"column {name!r} of x is {value!r}, which is no {kind}: correct it, or leave the "
-                "row out"
+                f"column {name!r} of x is {value!r}, which is no {kind}: correct it, leave the row "
+                "out, or say what the column holds by columns="
             ) from None
 
 
@@ -162,13 +202,14 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     _check_names(estimator, X, names, reset=reset)
     if reset:
         kinds, given = [_inferred(column) for column in columns], estimator.columns or {}
-        estimator._columns = known = Columns.of(
-            names, kinds, given, scale=estimator._scales_numbers()
-        )
+        found = Columns.of(names, kinds, given, scale=estimator._scales_numbers())
         declared = {str(name) for name in given}
+        known_kinds = {
+            own: settled_kind(name, column, kind, declared=own in declared)
+            for name, column, (own, kind) in zip(names, columns, found.kinds.items(), strict=True)
+        }
+        estimator._columns = known = found.with_kinds(known_kinds)
         for name, kind, column in zip(names, kinds, columns, strict=True):
-            if kind == "category" and str(name) not in declared:
-                warn_of_text(name, column)
             if kind == "number" and str(name) not in declared:
                 warn_of_rounded(f"column {name!r}", column, _IDENTIFIERS.format(repr(name)))
     return _stacked(estimator, known, columns, reset=reset)
@@ -193,30 +234,6 @@ def warn_of_rounded(what: str, values: Any, remedy: str) -> None:
         return
     if numbers.max() > _EXACT or numbers.min() < -_EXACT:
         advise(f"{what} holds whole numbers beyond 2**53, which are rounded: {remedy}")
-
-
-def warn_of_text(name: Any, column: Any, remedy: str = "") -> None:
-    """Warn of a column of text nearly all of whose values are numbers or times."""
-    values = np.asarray(column[:_FIRST], object).reshape(-1)
-    texts = [value for value in values.tolist() if isinstance(value, str)]
-    if len(set(texts)) <= _FEW or any(re.fullmatch(r"0\d+", text) for text in texts):
-        return
-    try:
-        from kernelstream.columns.texts import kind_of_texts  # noqa: PLC0415
-    except ModuleNotFoundError:  # pyarrow is optional
-        return
-    kind, example = kind_of_texts(texts)
-    if kind not in {"number", "time"}:
-        return
-    remedy = remedy or (
-        f"columns={{{name!r}: {kind!r}}} takes it for a {kind}, and "
-        f"columns={{{name!r}: 'category'}} leaves it as it is"
-    )
-    odd = "all" if example is None else f"but for {example!r} all"
-    advise(
-        f"column {name!r} is text, {odd} of whose first values are {kind}s, and is learned as a "
-        f"category: {remedy}"
-    )
 
 
 def _known_columns(X: Any, known: Columns) -> Any:
@@ -333,6 +350,10 @@ def _stacked(
             f"X has {len(values)} features, but {type(estimator).__name__} is expecting "
             f"{len(kinds)} features as input"
         )
+    values = [
+        read_texts(name, column, kind) if is_written(kind) else column
+        for column, (name, kind) in zip(values, kinds.items(), strict=True)
+    ]
     cells = [
         cells_of(column, kind["type"], name, kind.get("zone", ""))
         for column, (name, kind) in zip(values, kinds.items(), strict=True)

@@ -467,5 +467,12 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
         model = super()._from_state(core, state)
         columns = json.loads(core.spec).get("columns")
-        model._columns = Columns.from_spec(columns, state["feature_names"])
+        known = Columns.from_spec(columns, state["feature_names"])
+        written = state.get("written") or {}
+        kinds = {name: dict(kind) | written.get(name, {}) for name, kind in known.kinds.items()}
+        model._columns = known.with_kinds(kinds) if written else known
         return model
+
+    def _state(self) -> dict[str, Any]:
+        written = columns_of(self).written
+        return super()._state() | ({"written": written} if written else {})

@@ -377,8 +377,7 @@ impl State {
         let absent = Answers::of_none(sample.y.dim());
         let mut round = Round::default();
         self.lasting_calibration = Calibration::by_prediction(self.outputs());
-        let (rows, outputs) = sample.y.dim();
-        for ((i, c), target) in sample.y.indexed_iter().skip(rows / 2 * outputs) {
+        for ((i, c), target) in sample.y.indexed_iter().skip(sample.y.len() / 2) {
             let answers = (0..self.members.len()).map(|e| e.checked_sub(first).and_then(|e| made.get(e)));
             let answers = answers.map(|answers| answers.unwrap_or(&absent));
             let state = (&mut self.lasting[c], &mut self.lasting_calibration);
