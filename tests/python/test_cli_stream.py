@@ -18,6 +18,7 @@ import pytest
 import kernelstream as ks
 from kernelstream.cli.running import learning, session
 from kernelstream.cli.running.checkpoints import Every
+from kernelstream.cli.running.late_labels import RowsSoFar
 from kernelstream.cli.writing.locks import alone
 from test_cli import run
 
@@ -335,21 +336,72 @@ def test_a_live_filter_predicts_before_learning(week, tmp_path):
     np.testing.assert_allclose(answers, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_labels_that_come_by_a_pipe_are_named(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
+@pytest.mark.parametrize("order", ["mixed", "late", "one after another"])
+@pytest.mark.parametrize("options", [[], ["--classes", "low,middle"], ["--plain"]])
+def test_labels_are_learned_as_they_come_by_a_pipe(tmp_path, order, options):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(900, 2))
+    kind = np.where(X[:, 0] > 0, "low", "high").astype(object)
+    rare = X[:, 1] > 0.8
+    kind[rare & (np.arange(900) > 300 if order == "late" else True)] = "other"
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(kind=kind)
+    if order == "one after another":
+        frame = frame.sort_values("kind", kind="stable")
+    text, saved = frame.to_csv(index=False), tmp_path / "model"
+    result = _by_pipe(tmp_path, text, "-t", "kind", "--save", saved, *options)
+    assert result.exit_code == 0, result.stderr
+    names = ["high", "low", "middle", "other"] if options[:1] == ["--classes"] else None
+    assert ks.load(saved).classes_.tolist() == (names or ["high", "low", "other"])
+    told = r"row ([\d,]+) .*: the labels? (.*) (?:is|are) new, .*the ([\d,]+) rows"
+    for found in re.finditer(told, result.stderr):
+        first, so_far = (int(found[k].replace(",", "")) for k in (1, 3))
+        before = frame.kind.iloc[: first - 1].tolist()
+        assert so_far == first - 1
+        assert frame.kind.iloc[first - 1] in found[2]
+        assert frame.kind.iloc[first - 1] not in before
+    assert ("begins again" in result.stderr) == (order != "mixed" or names is not None)
+    # As of a file, whose labels are known beforehand.
+    (tmp_path / "rows.csv").write_text(text)
+    own = ["--classes", "low,middle,high,other"] if names else options
+    same = run("learn", tmp_path / "rows.csv", "-t", "kind", "--save", tmp_path / "same", *own)
+    assert same.exit_code == 0
+    expected = ks.load(tmp_path / "same").predict_proba(frame[["a", "b"]])
+    probabilities = ks.load(saved).predict_proba(frame[["a", "b"]])
+    np.testing.assert_allclose(probabilities, expected, rtol=1e-12)
+
+
+def test_a_label_that_is_new_to_a_model_that_resumes_is_refused(tmp_path):
+    saved = tmp_path / "model"
     text = "x,kind\n" + "".join(f"{i % 4},{'low' if i % 4 < 2 else 'high'}\n" for i in range(90))
-    for options, code, told in (
-        ([], 1, "name every label that may come, such as --classes yes,no"),
-        (["--classes", "low,high"], 0, ""),
-        (["--classes", "low,middle"], 1, "row 3 (line 4): the label 'high' is new"),
-    ):
-        writer = threading.Thread(target=_write_quietly, args=[pipe, text])
-        writer.start()
-        result = run("learn", pipe, "-t", "kind", *options)
-        writer.join()
-        assert result.exit_code == code
-        assert told in result.stderr
+    assert _by_pipe(tmp_path, text, "-t", "kind", "--save", saved).exit_code == 0
+    result = _by_pipe(tmp_path, text + "3,new\n", "--from", saved)
+    assert result.exit_code == 1
+    assert "row 91 (line 92): the label 'new' is new: the model was begun" in result.stderr
+
+
+def test_a_model_that_begins_again_learns_a_uniform_sample_whatever_the_batches():
+    labels = np.arange(5000) % 2
+    found = []
+    for cuts in ([100, 101, 4000], [2500]):
+        rows = RowsSoFar(most=400)
+        for part in np.split(np.arange(5000), cuts):
+            rows.add({"x": part.astype(float)}, labels[part])
+        assert (rows.n_rows, rows.n_kept) == (5000, 400)
+        model = rows.begin_again(ks.KernelClassifier(), np.array([0, 1, 2]))
+        assert model.n_seen_ == 400
+        found.append(model.predict_proba(pd.DataFrame({"x": np.arange(0, 5000.0, 50)})))
+    np.testing.assert_array_equal(*found)
+
+
+def _by_pipe(folder, text, *options):
+    pipe = folder / "pipe"
+    if not pipe.exists():
+        os.mkfifo(pipe)
+    writer = threading.Thread(target=_write_quietly, args=[pipe, text])
+    writer.start()
+    result = run("learn", pipe, *options)
+    writer.join()
+    return result
 
 
 def _write_quietly(path, text):

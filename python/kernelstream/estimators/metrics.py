@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,6 +144,21 @@ class RunningMistakes(_Sums):
         self.last_mistakes = 0
         self._counts = np.zeros(n_classes, dtype=np.int64)
         self._last = 0
+
+    def extend(self, n_classes: int, places: Sequence[int]) -> None:
+        """Go on with more classes.
+
+        Parameters
+        ----------
+        n_classes : int
+            How many there are now.
+        places : sequence of int
+            The new code of each former class.
+        """
+        counts = np.zeros(n_classes, dtype=np.int64)
+        counts[list(places)] = self._counts
+        self._counts = counts
+        self._last = places[self._last] if self.n_rows else 0
 
     def update(self, codes: NDArray[np.intp], predicted: NDArray[np.intp]) -> None:
         """Count some more rows."""

@@ -89,8 +89,8 @@ def learn(
     classes: Annotated[
         str | None,
         typer.Option(
-            help="Every label that may come, such as yes,no. Needed where labels come by a pipe; "
-            "of files they are found in a pass over that column.",
+            help="Labels that may come, such as yes,no. Default: those of all files, found in a "
+            "pass over that column; by a pipe, labels are learned as they come.",
             rich_help_panel=MODEL_PANEL,
         ),
     ] = None,

@@ -144,13 +144,29 @@ class Batch:
         row : int
             Its place among these, from 0.
         """
+        return self._part(slice(row))
+
+    def since(self, row: int) -> Batch:
+        """Give one row and those after it.
+
+        Parameters
+        ----------
+        row : int
+            Its place among these, from 0.
+        """
+        part = self._part(slice(row, None))
+        return replace(
+            part, first_row=self.first_row + row, place=partial(_shifted, self.place, row)
+        )
+
+    def _part(self, rows: slice) -> Batch:
         return replace(
             self,
-            features={name: values[:row] for name, values in self.features.items()},
-            targets=self.targets[:row],
-            labels=None if self.labels is None else self.labels[:row],
-            kept=[column.slice(0, row) for column in self.kept],
-            bad=self.bad[:row],
+            features={name: values[rows] for name, values in self.features.items()},
+            targets=self.targets[rows],
+            labels=None if self.labels is None else self.labels[rows],
+            kept=[column[rows] for column in self.kept],
+            bad=self.bad[rows],
         )
 
     @contextmanager
@@ -256,6 +272,13 @@ def batches_of(
             start = end
         cells.refuse()
         before = share
+
+
+def _shifted(
+    place: Callable[[int, str | None], str], first: int, row: int, column: str | None
+) -> str:
+    """Say which row one is of a part that begins with this one."""
+    return place(first + row, column)
 
 
 def _numbered(first: int, row: int, column: str | None = None) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.cli.choices import WINDOW
 from kernelstream.cli.reading.batches import Batch, RefusedRowError
+from kernelstream.cli.running.late_labels import RowsSoFar
 from kernelstream.cli.running.task import Mask, Task, weights_of
 from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.estimators.metrics import RunningMistakes
@@ -19,7 +20,23 @@ __all__ = ["Labels"]
 
 
 class Labels(Task):
-    """A label as target."""
+    """A label as target.
+
+    Parameters
+    ----------
+    target : str
+        Its column.
+    classes : ndarray of shape (n_classes,)
+        The labels.
+    judged : bool, default=True
+        Whether rows have labels.
+    probabilities : bool, default=False
+        Whether probabilities are predicted too.
+    window : int
+        Rows of the recent error.
+    grows : bool, default=False
+        Whether other labels may come: the model then begins again with the rows so far.
+    """
 
     error: RunningMistakes
 
@@ -30,6 +47,7 @@ class Labels(Task):
         judged: bool = True,
         probabilities: bool = False,
         window: int = WINDOW,
+        grows: bool = False,
     ) -> None:
         self.predicted = [f"{target}_predicted"]
         if probabilities:
@@ -42,6 +60,37 @@ class Labels(Task):
         self.classes = classes
         self._codes: Mapping[Any, int] = Classes(classes).table
         self._probabilities = probabilities
+        self._rows = RowsSoFar() if grows else None
+
+    def first_new(self, batch: Batch, learned: Mask) -> int | None:
+        """See `Task.first_new`."""
+        if self._rows is None:
+            return None
+        labels: Any = batch.labels
+        new = (row for row in np.flatnonzero(learned).tolist() if labels[row] not in self._codes)
+        return next(new, None)
+
+    def begin_again(self, model: Any, batch: Batch, learned: Mask) -> tuple[Any, str]:
+        """See `Task.begin_again`."""
+        labels: Any = batch.labels
+        rows = cast("RowsSoFar", self._rows)
+        new = sorted(set(labels[learned].tolist()).difference(self._codes))
+        former = self.classes.tolist()
+        self.classes = np.array(sorted([*former, *new]))
+        self._codes = Classes(self.classes).table
+        self.error.extend(len(self.classes), [self._codes[label] for label in former])
+        model = rows.begin_again(model, self.classes)
+        if not rows.n_rows:
+            return model, ""
+        kept = f"the {rows.n_rows:,} rows so far"
+        if rows.n_kept < rows.n_rows:
+            kept = f"a sample of {rows.n_kept:,} of {kept}"
+        names = ", ".join(map(repr, new))
+        what = f"the label {names} is" if len(new) == 1 else f"the labels {names} are"
+        return model, (
+            f"{batch.where(0)}: {what} new, and the model begins again with {kept}; "
+            "--classes names labels from the beginning"
+        )
 
     def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
         """See `Task.learn`."""
@@ -56,6 +105,8 @@ class Labels(Task):
             X = batch.rows(predicted)
             said = model.partial_fit_predict(X, y, self.classes, weights_of(known))
             self._count(y[known], said[known])
+            if self._rows is not None:
+                self._rows.add(batch.rows(learned), y[known])
             predictions[predicted] = said.tolist()
         return [predictions]
 

@@ -281,6 +281,14 @@ class Learning:
         learned = told & batch.judged
         if write is None:
             told = learned
+        if (new := begun.task.first_new(batch, learned)) is not None:
+            if new:
+                self._learn(batch.before(new), write)
+                self._learn(batch.since(new), write)
+                return
+            begun.model, what = begun.task.begin_again(begun.model, batch, learned)
+            if what:
+                self._say(what)
         said: list[NDArray[Any]] = []
         before, started = begun.n_seen, perf_counter()
         try:

@@ -54,6 +54,9 @@ def tell_labels(console: Console, begun: Session) -> None:
     """Name the labels, among which a cell that is none would stand."""
     label, task = begun.columns.label, begun.task
     if label is not None and isinstance(task, Labels):
+        if not len(task.classes):
+            say(console, f"{label} is a label, learned as it comes")
+            return
         names = [repr(name) for name in task.classes.tolist()]
         say(console, f"{label} is a label, one of {len(names)}: {listed(names, most=12)}")
 

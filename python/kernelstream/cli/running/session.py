@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kernelstream.cli.choices import Missing
 from kernelstream.cli.reading.batches import find_classes
@@ -107,14 +108,14 @@ def begin(wishes: RunOptions, table: Reader, sources: Sequence[Source]) -> Sessi
     if not wishes.experts:
         how |= parts
     model: KernelRegressor | KernelClassifier
-    classes: Any = None
+    classes, grows = None, False
     if columns.label is not None:
-        classes = _classes(wishes, columns, table, sources)
+        classes, grows = _classes(wishes, columns, table, sources)
         how |= {"class_weight": "balanced" if wishes.balance else None}
         model = KernelExpertsClassifier(**how) if wishes.experts else KernelClassifier(**how)
     else:
         model = KernelExperts(**how) if wishes.experts else KernelRegressor(**how)
-    task = _task(wishes, columns, classes)
+    task = _task(wishes, columns, classes, grows)
     progress = Progress(options=wishes.given(), numerals=columns.numerals)
     return Session(model, columns, task, progress)
 
@@ -173,11 +174,11 @@ def _kinds_of(columns: Columns) -> dict[str, Any] | None:
     return kinds or None
 
 
-def _task(wishes: RunOptions, columns: Columns, classes: Any) -> Task:
-    """Give what learns the targets: a label of these classes, or numbers."""
+def _task(wishes: RunOptions, columns: Columns, classes: Any, grows: bool = False) -> Task:
+    """Give what learns the targets: a label, with other classes if they grow, or numbers."""
     check_coverage(wishes.coverage, columns.label)
     if columns.label is not None:
-        return Labels(columns.label, classes, window=wishes.window)
+        return Labels(columns.label, classes, window=wishes.window, grows=grows)
     return Numbers(columns.targets, window=wishes.window, coverage=wishes.coverage)
 
 
@@ -216,26 +217,23 @@ def columns_of(model: Any, path: Path, targets: Sequence[str] = ()) -> Columns:
 
 def _classes(
     wishes: RunOptions, columns: Columns, table: Reader, sources: Sequence[Source]
-) -> np.ndarray[Any, Any]:
-    """Find all the labels that may come: those that are named, or those of all the files."""
+) -> tuple[NDArray[Any], bool]:
+    """Find the labels that are named, or those of all the files, and whether others may come."""
     label = str(columns.label)
     kind = columns.label_type
     if wishes.classes is not None:
         named = [name.strip() for name in wishes.classes.split(",") if name.strip()]
         try:
-            return np.array(sorted(set(pa.array(named).cast(kind).to_pylist())))
+            return np.array(sorted(set(pa.array(named).cast(kind).to_pylist()))), True
         except pa.ArrowInvalid as error:
             raise ValueError(f"--classes {wishes.classes}: {error}") from None
     known: set[Any] = set()
+    if not all(source.is_file for source in sources):
+        return np.array([]), True
     for source in sources:
-        if not source.is_file:
-            raise ValueError(
-                f"the labels of {source.name} cannot be known before they come: name every label "
-                "that may come, such as --classes yes,no"
-            )
         with wishes.open(source) as again:
             check_alike(again, columns, table.name)
             known |= find_classes(source, again, columns)
     if not known:
         raise ValueError(f"column {label!r} is empty: it contains no label")
-    return np.array(sorted(known))
+    return np.array(sorted(known)), False

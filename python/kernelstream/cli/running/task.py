@@ -39,6 +39,14 @@ class Task(ABC):
     window: Window
     _drift: Drift
 
+    def first_new(self, batch: Batch, learned: Mask) -> int | None:  # noqa: ARG002
+        """Give the first row of a batch for which the model begins again; None without one."""
+        return None
+
+    def begin_again(self, model: Any, batch: Batch, learned: Mask) -> tuple[Any, str]:
+        """Give the model that learns such a batch, and what there is to say."""
+        raise NotImplementedError
+
     @abstractmethod
     def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
         """Predict each row, then learn it, and update the errors."""
