@@ -142,13 +142,25 @@ def test_repeated_headers_are_left_out_and_counted(tmp_path):
     assert "row 151, column 'v' (line 152): 'oops'" in result.stderr
 
 
-def test_a_line_of_units_is_named(tmp_path):
-    path = written(tmp_path / "t.csv", [["[m]", "[s]", "[l/s]"], *table()])
+@pytest.mark.parametrize("again", ['"u","v","flow"', "U,V,Flow", " u, v, flow", 'u,"v",flow\r'])
+@pytest.mark.parametrize("place", [0, 100, N])
+def test_headers_that_other_programs_repeat_are_left_out(again, place, tmp_path):
+    rows = table()
+    result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow")
+    path = written(tmp_path / "t.csv", [*rows[:place], [again], *rows[place:]])
+    other = run("learn", path, "-t", "flow")
+    assert r2(other) == r2(result)
+    assert f"row {place + 1}, left out" in other.stdout
+
+
+@pytest.mark.parametrize("units", ["[m],[s],[l/s]", "(m),,(l/s)", "m,-,l", "degC,%,m3", ",s,l"])
+def test_a_line_of_units_is_named(units, tmp_path):
+    path = written(tmp_path / "t.csv", [units.split(","), *table()])
     result = run("learn", path, "-t", "flow")
     assert result.exit_code == 1
     assert "row 1, column" in result.stderr
     assert "units" in result.stderr
-    result = run("learn", path, "-t", "flow", "--bad-cells", "skip")
+    result = run("learn", path, "-t", "flow", "--bad-cells", "skip", "--missing", "skip")
     assert result.exit_code == 0
     assert r2(result) > 0.9
 
@@ -819,3 +831,51 @@ def test_odd_cells_leave_each_type_as_it_is_or_are_named(tmp_path_factory, cells
     stray -= missing | {"up", "down"}
     for text in stray:
         assert repr(text) in result.stderr, text
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.parametrize("order", ["shuffled", "sorted"])
+@pytest.mark.parametrize("form", ["{:05d}", "0{}0", "00{}7", "{:03d}", "0{}00"])
+def test_codes_with_leading_zeros_are_categories_in_files_and_frames(form, order, tmp_path):
+    codes = np.array([form.format(i * i % 9 + (form == "{:05d}") * 1060) for i in range(N)])
+    places = np.arange(N) if order == "shuffled" else np.argsort(codes, kind="stable")
+    target = (FLOW + 3.0 * (codes == codes[1])).round(4)[places]
+    table_ = {"code": codes[places].tolist(), "v": V[places].tolist(), "flow": target.tolist()}
+    expected = ks.KernelRegressor().partial_fit(pd.DataFrame(table_).drop(columns="flow"), target)
+    pd.DataFrame(table_).to_csv(tmp_path / "t.csv", index=False)
+    pa_parquet.write_table(pa.table(table_), tmp_path / "t.parquet")
+    rows = [dict(zip(table_, row, strict=True)) for row in zip(*table_.values(), strict=True)]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for end in ("csv", "parquet", "jsonl"):
+        path, saved = tmp_path / f"t.{end}", tmp_path / "m"
+        result = run("learn", path, "-t", "flow", "--save", saved)
+        assert "flow from: code (category), v\n" in result.stderr, result.output
+        assert ("--number code takes it" in result.stderr) == (end == "csv")
+        few = {name: table_[name][:9] for name in ("code", "v")}
+        np.testing.assert_allclose(ks.load(saved).predict(few), expected.predict(few), rtol=1e-12)
+        result = run("predict", saved, path, "-o", tmp_path / "p.csv")
+        predicted = pd.read_csv(tmp_path / "p.csv")["flow_predicted"][:9]
+        np.testing.assert_allclose(predicted, expected.predict(few), rtol=1e-9)
+    result = run("learn", tmp_path / "t.csv", "-t", "flow", "--number", "code")
+    assert "flow from: code, v\n" in result.stderr
+    assert "takes it" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda i: f"{i % 24:02d}", lambda i: f"{i:05d}", lambda i: f"{i % 40:03d}.5",
+     lambda i: f"{i % 12}", lambda i: "0" if i % 3 else f"{i % 7 + 100}"],
+)  # fmt: skip
+def test_hours_counts_and_numbers_in_columns_of_one_width_are_numbers(write, tmp_path):
+    rows = [[write(i), *row[1:]] for i, row in enumerate(table())]
+    result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow")
+    assert "flow from: u, v\n" in result.stderr
+
+
+def test_targets_with_leading_zeros_are_numbers_unless_they_are_called_labels(tmp_path):
+    rows = [[*row[:2], f"{i % 3:03d}"] for i, row in enumerate(table())]
+    path = written(tmp_path / "t.csv", rows)
+    result = run("learn", path, "-t", "flow")
+    assert "such as 000, and is taken for numbers; --classify" in result.stderr
+    assert "R²" in result.stdout
+    assert "zeros" not in run("learn", path, "-t", "flow", "--classify").stderr

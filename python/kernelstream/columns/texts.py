@@ -23,6 +23,7 @@ __all__ = [
     "MISSING",
     "Numerals",
     "Settled",
+    "are_codes",
     "cast_texts",
     "clocks_in",
     "date_in",
@@ -299,6 +300,23 @@ def values_of_texts(
         read = seconds
     found[places] = np.array(read.to_pylist(), object)
     return found, odd
+
+
+def are_codes(texts: pa.Array) -> bool:
+    """Tell whether whole numbers are codes, such as 00123: all of one length, which zeros fill.
+
+    Months and hours (``01``) are numbers, and so are those that rarely repeat, which name rows.
+
+    Parameters
+    ----------
+    texts : Array of str
+        Cells that are whole numbers, of which some begin with a zero.
+    """
+    known = texts.drop_null()
+    lengths = pc.unique(pc.utf8_length(known)).to_pylist()
+    repeats = 2 * len(pc.unique(known)) <= len(known)
+    is_plain = pc.all(pc.match_substring_regex(known, r"^\d{3,}$")).as_py()
+    return bool(is_plain and len(lengths) == 1 and repeats)
 
 
 def clocks_in(texts: pa.Array) -> bool:

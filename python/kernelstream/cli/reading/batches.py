@@ -354,7 +354,9 @@ class _Cells:
         others = {cell[1] for cell in self._odd if cell[0] == row}
         numeric = [*self._columns.numeric_targets]
         numeric += [name for name, kind in self._columns.kinds.items() if kind != "category"]
-        if self._rows.first + row == 1 and len(others) > 1 and others >= set(numeric):
+        # Some columns may have no unit.
+        n_odd = len(others.intersection(numeric))
+        if self._rows.first + row == 1 and len(others) > 1 and 2 * n_odd > len(numeric):
             return (
                 "the line below the header seems to hold units: delete it, or leave it out with "
                 "--bad-cells skip"

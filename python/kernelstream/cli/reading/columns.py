@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.columns.arrow_types import (
@@ -145,6 +146,12 @@ def choose(
     chosen.zones = {name: zone for name in chosen.kinds if (zone := _zone(table, name))}
     told = [name for name in table.schema.names if name not in [*excluded, *categories, *numbers]]
     chosen.notes = [note for name in told if (note := _note(table, name))]
+    known = [*excluded, *categories, *numbers, *(targets if classify else [])]
+    chosen.notes += [
+        _note_of_codes(name, code, is_target=name in targets)
+        for name, code in table.codes.items()
+        if name not in known
+    ]
     if not chosen.kinds:
         raise ValueError(
             f"{table.name} has no column to learn from besides the target"
@@ -338,6 +345,8 @@ def _why_left_out(table: Reader, name: str, kind: pa.DataType, *, fill: bool) ->
 
 def _kind_in(table: Reader, name: str) -> str:
     """Say what a column holds that can be learned: text by its type may hold numbers or times."""
+    if name in table.codes:
+        return "category"
     kind = kind_of(table.schema.field(name).type) or "number"  # nothing but gaps so far
     settled = table.settled_as(name) if kind == "category" and name not in table.settled else None
     return settled.kind if settled is not None and settled.is_sure else kind
@@ -350,6 +359,21 @@ def _is_nearly_unique(values: pa.Array | None) -> bool:
     known = len(values) - values.null_count
     distinct = len(values.drop_null().unique())
     return bool(known >= _FEW and distinct > _SHARE * known)
+
+
+def _note_of_codes(name: str, code: str, *, is_target: bool) -> str:
+    if is_target:
+        remedy = "is taken for numbers; --classify takes them for labels"
+    else:
+        remedy = f"is taken for categories; --number {name} takes it for numbers"
+    return f"{name} holds digits of one length with leading zeros, such as {code}, and {remedy}"
+
+
+def _is_padded(table: Reader, name: str) -> bool:
+    """Tell whether text has digits with leading zeros, as codes do."""
+    values = table.sample(name)
+    padded = [] if values is None else pc.match_substring_regex(values.cast(pa.string()), r"^0\d+$")
+    return bool(pc.any(padded).as_py()) if len(padded) else False
 
 
 def _zone(table: Reader, name: str) -> str:
@@ -368,7 +392,7 @@ def _note(table: Reader, name: str) -> str:
                 f"{name} is text by its type and holds {WORDS[str(kind)]} {ways}".rstrip()
                 + f", such as {cell!r} in row {row + 1}, and is read so; -c {name} leaves it text"
             )
-        if kind not in {"number", "time"} or settled.n_known < _FEW:
+        if kind not in {"number", "time"} or settled.n_known < _FEW or _is_padded(table, name):
             return ""
         remedy = f"; --number {name} takes it for numbers" if kind == "number" else ""
         return f"{name} is text by its type, though it holds {WORDS[str(kind)]}{remedy}"

@@ -14,7 +14,7 @@ from kernelstream.cli.reading.dialect import find_dialect
 from kernelstream.cli.reading.lines import Lines, end_of_rows, line_of_row
 from kernelstream.cli.reading.text import SAMPLE, Block, TextTable
 from kernelstream.columns.names import normalized
-from kernelstream.columns.texts import ABSENT, CLOCK, Numerals, Settled, fitting
+from kernelstream.columns.texts import ABSENT, CLOCK, Numerals, Settled, are_codes, fitting
 
 __all__ = ["Delimited"]
 
@@ -76,6 +76,7 @@ class Delimited(TextTable):
         self._check_names()
         self._first_line = 1 + first[: self._dialect.header_bytes].count(b"\n")
         self._header = first[: self._dialect.header_bytes].strip(b"\r\n").rpartition(b"\n")[2]
+        self._repeated = _pattern_of(self._header, self._names, self._dialect.delimiter)
         wanted = {normalized(text) for text in self._texts}
         self._texts = frozenset(name for name in self._names if normalized(name) in wanted)
         rows = first[self._dialect.header_bytes :][:SAMPLE]
@@ -141,9 +142,7 @@ class Delimited(TextTable):
     def _without_headers(self, block: bytes, line: int) -> Iterator[Block]:
         """Split a block of lines where the header comes again, as in files that were joined."""
         start = repeated = 0
-        for found in re.finditer(
-            rb"(?:\A|(?<=\n))" + re.escape(self._header) + rb"\r?(?:\n|\Z)", block
-        ):
+        for found in self._repeated.finditer(block):
             if block[start : found.start()].strip():
                 before = block[:start].count(b"\n")
                 yield Block(block[start : found.start()], repeated, line + before)
@@ -160,7 +159,9 @@ class Delimited(TextTable):
         texts = self._read(rows, dict.fromkeys(whole, pa.string()), ABSENT)
         for name in whole:
             padded = texts[name].filter(pc.match_substring_regex(texts[name], r"^0\d+$"))
-            if len(padded):
+            if len(padded) and are_codes(texts[name]):
+                self.codes[name] = str(padded[0])
+            elif len(padded):
                 self.notes.append(
                     f"{name} holds numbers with leading zeros, such as {padded[0]}: "
                     f"-c {name} takes them for names"
@@ -250,6 +251,19 @@ class Delimited(TextTable):
                 f"the header has {found[2]}{_short(found[4])}{self._hint_at_header(int(found[3]))}"
             )
         return None
+
+
+def _pattern_of(header: bytes, names: Sequence[str], delimiter: str) -> re.Pattern[bytes]:
+    """Give what a line is that repeats the header, as other programs may write it.
+
+    Quotes, blanks around names and capitals may differ where there are several names: a single one
+    may be a value.
+    """
+    forms = [re.escape(header)]
+    if len(names) > 1:
+        own = (rb'[ \t]*"?' + re.escape(name.encode()) + rb'"?[ \t]*' for name in names)
+        forms.append(b"(?i:" + re.escape(delimiter.encode()).join(own) + b")")
+    return re.compile(rb"(?:\A|(?<=\n))(?:" + b"|".join(forms) + rb")\r?(?:\n|\Z)")
 
 
 def _with_clocks_as_texts(sample: pa.Table) -> pa.Table:

@@ -86,6 +86,8 @@ class Reader(ABC):
         What was found out about the format and is not usual, for the user to know.
     settled : dict of str to Settled
         How the types of columns of text were settled; empty for formats that declare types.
+    codes : dict of str to str
+        Columns of digits that are codes rather than numbers, and an example of each.
     decimal : str
         The decimal sign of most of its numbers.
     missing_values : tuple of str
@@ -106,6 +108,7 @@ class Reader(ABC):
         self.total = total
         self.notes: list[str] = []
         self.settled: dict[str, Settled] = {}
+        self.codes: dict[str, str] = {}
         self.missing_values: tuple[str, ...] = MISSING
         self.missing_values_given = False
         self.repeated: list[int] = []
