@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import unicodedata
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -124,6 +125,26 @@ def test_names_are_compared_in_one_form_of_unicode():
     expected = model.predict({composed: X})
     np.testing.assert_array_equal(model.predict({decomposed: X}), expected)
     np.testing.assert_array_equal(model.predict([{decomposed: x} for x in X]), expected)
+
+
+@pytest.mark.parametrize("names", [("NFC", "NFD"), ("NFD", "NFC")])
+@pytest.mark.parametrize("carry", ["pandas", "pandas of Arrow", "polars", "Arrow"])
+def test_frames_may_have_names_in_another_form_of_unicode(carry, names):
+    def frame(form, **others):
+        columns = {unicodedata.normalize(form, "größe"): X, "b": X**2} | others
+        if carry == "polars":
+            return pytest.importorskip("polars").DataFrame(columns)
+        table_ = pa.table(columns)
+        if carry == "pandas of Arrow":
+            return table_.to_pandas(types_mapper=pd.ArrowDtype)
+        return table_ if carry == "Arrow" else pd.DataFrame(columns)
+
+    model = table().partial_fit(frame(names[0]), Y)
+    expected = model.predict(frame(names[0]))
+    np.testing.assert_array_equal(model.predict(frame(names[1])), expected)
+    np.testing.assert_array_equal(model.predict(frame(names[1], sales=Y)), expected)
+    model.partial_fit(frame(names[1]), Y)
+    assert model.n_seen_ == 2 * len(X)
 
 
 def test_names_may_be_numbers(tmp_path):

@@ -242,6 +242,18 @@ def _known_columns(X: Any, known: Columns) -> Any:
     if not arrow and not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return X
     names = list(X.column_names if arrow else X.columns)
+    others = {
+        name: own
+        for name in names
+        if str(name) not in known.kinds
+        and (own := name_in(name, known.kinds)) not in {None, *names}
+    }
+    if others:  # names in another form of Unicode
+        names = [others.get(name, name) for name in names]
+        if arrow:
+            X = X.rename_columns(names)
+        else:
+            X = X.rename(columns=others) if hasattr(X, "iloc") else X.rename(others)
     found = [name for name in names if str(name) in known.kinds]
     if len(found) < max(len(known.kinds), 1) or len(found) == len(names):
         return X
