@@ -621,6 +621,28 @@ def test_times_of_states_may_be_in_other_forms(tmp_path):
     assert tables[0] == tables[1]
 
 
+@pytest.mark.parametrize(
+    ("form", "freq", "remedy"),
+    [
+        ("%d/%m/%Y", "MS", "--dates 'day=%d/%m/%Y' or --dates 'day=%m/%d/%Y'"),
+        ("%d/%m/%y", "MS", "--dates 'day=%d/%m/%y' or --dates 'day=%m/%d/%y'"),
+        ("%Y-%m-%d %H h", "h", "--dates 'day=FORMAT'"),
+        ("%Y_%m_%d", "D", "neither numbers nor times"),
+        ("%d-%m-%Y", "MS", "--dates 'day=%d-%m-%Y' or --dates 'day=%m-%d-%Y'"),
+    ],
+)
+def test_times_of_states_that_may_be_several_are_refused_with_a_remedy(
+    form, freq, remedy, tmp_path
+):
+    days = pd.date_range("1990-01-01", periods=N, freq=freq)
+    rows = [[f"{day:{form}}", f"{y}"] for day, y in zip(days, FLOW, strict=True)]
+    path = written(tmp_path / "t.csv", rows, "day,flow")
+    result = run("dynamics", path, "--time", "day", "--forecast", 2)
+    assert result.exit_code == 1
+    assert remedy in result.stderr
+    assert "column 'day' contains text" in result.stderr
+
+
 @pytest.mark.parametrize("names", ["1.{}.{}", "{}-{}", "10.0.{}.{}", "{}/{}", "A{}-{}-01"])
 def test_texts_like_dates_are_not_taken_for_them(names, tmp_path):
     rows = [[names.format(i % 9, i % 7), *row[1:]] for i, row in enumerate(table())]

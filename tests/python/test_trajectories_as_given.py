@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import kernelstream as ks
-from kernelstream.cli.running.calendars import find_calendar
 from kernelstream.cli.running.trajectories import Cutter
 from kernelstream.koopman import find_period
+from kernelstream.koopman.calendars import find_calendar
 from kernelstream.koopman.trajectories import as_trajectories
 
 RNG = np.random.default_rng(2)
@@ -29,6 +29,17 @@ def lengths(T):
 @pytest.mark.parametrize("freq", ["h", "D", "B", "MS", "ME", "QS", "YS", "7D"])
 def test_an_even_index_of_times_is_one_trajectory(freq):
     assert lengths(frame(periods=240, freq=freq)) == [240]
+
+
+@pytest.mark.parametrize("freq", ["h", "D", "B", "MS", "ME", "QS", "BME", "7D"])
+def test_gaps_in_an_index_of_calendar_steps_end_a_trajectory_and_weekends_do_not(freq):
+    whole = frame(periods=240, freq=freq)
+    parts = pd.concat([whole[:100], whole[130:170], whole[171:]])
+    assert lengths(parts) == [100, 40, 69]
+    for zone in ("UTC", "Europe/Berlin"):
+        zoned = parts.index.tz_localize(zone, ambiguous="NaT", nonexistent="shift_forward")
+        zoned_parts = pd.DataFrame(parts.to_numpy(), zoned)[~zoned.isna()]
+        assert len(lengths(zoned_parts)) == 3
 
 
 def test_gaps_in_an_index_of_times_end_a_trajectory():
@@ -49,6 +60,8 @@ def test_gaps_in_an_index_of_times_end_a_trajectory():
         ((np.zeros(80), np.zeros(133)), [80, 133]),
         ([np.zeros(2)] * 50, [50]),
         ([[0.0, 1.0]] * 50, [50]),
+        ([[0.0] * 80, [1.0] * 133], [80, 133]),
+        ([[0] * 4, [1] * 9, (2,) * 5], [4, 9, 5]),
         ([np.zeros((5, 2)), np.zeros((5, 2))], [5, 5]),
     ],
 )
@@ -99,6 +112,10 @@ def test_codes_for_missing_values_are_warned_of(code, order):
         ("YS", "years", 1),
         ("YE", "years", 1),
         ("B", "business days", 1),
+        ("BME", "months", 1),
+        ("BMS", "months", 1),
+        ("BQE", "months", 3),
+        ("BYS", "years", 1),
     ],
 )
 def test_steps_of_a_calendar_are_found_and_continued(freq, unit, step):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.sentinels import find_sentinel
 from kernelstream.exceptions import DataError, SentinelWarning
+from kernelstream.koopman.calendars import find_calendar
 
 __all__ = [
     "as_trajectories",
@@ -60,7 +61,9 @@ def _are_signals(given: Sequence[Any]) -> bool:
     of them. A single array in a list is a single state, as streams give them.
     """
     if not all(isinstance(one, np.ndarray) and one.ndim == 1 for one in given):
-        return False
+        # Lists that are as long as each other are the rows of one trajectory.
+        are_lists = all(isinstance(one, list | tuple) and np.ndim(one) == 1 for one in given)
+        return are_lists and len({len(one) for one in given}) > 1
     lengths = {len(one) for one in given}
     return len(lengths) > 1 or 1 < len(given) < lengths.pop()
 
@@ -76,20 +79,27 @@ def _refuse_pairs(given: Sequence[Any]) -> None:
 
 def _without_gaps(frame: Any) -> list[Any]:
     """Split a data frame where its index of times has a gap."""
-    index = getattr(frame, "index", None)
-    times: Any = getattr(index, "values", None)
+    index: Any = getattr(frame, "index", None)
+    if getattr(index, "tz", None) is not None:
+        # Steps are those of instants, days those of the zone's clocks.
+        times, clocks = index.tz_convert(None).to_numpy(), index.tz_localize(None).to_numpy()
+    else:
+        times = clocks = getattr(index, "values", None)
     if getattr(getattr(times, "dtype", None), "kind", "") != "M" or len(frame) < 3:
         return [frame]
-    steps = np.diff(np.asarray(times).astype("datetime64[us]").astype(np.int64))
+    instants = np.asarray(times).astype("datetime64[us]").astype(np.int64)
+    steps: NDArray[Any] = np.diff(instants)
     if (steps < 0).any():
         row = int(np.argmax(steps < 0)) + 1
         raise ValueError(
             f"the index of times decreases at row {row}, {times[row]}: sort the rows, "
             "T.sort_index(), or drop the index, T.reset_index(drop=True)"
         )
-    # Business days, months and the like are even steps of a calendar.
+    # Business days, months and the like are even steps of a calendar, also beside gaps.
     if getattr(index, "freqstr", None) or getattr(index, "inferred_freq", None):
         return [frame]
+    if (calendar := find_calendar(clocks)) is not None:
+        steps = np.diff(calendar.position(clocks))
     gaps = np.flatnonzero(steps > _GAP * np.median(steps)) + 1
     edges = [0, *gaps.tolist(), len(frame)]
     return [frame.iloc[a:b] for a, b in pairwise(edges)]

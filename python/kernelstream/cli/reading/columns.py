@@ -27,6 +27,7 @@ __all__ = [
     "choose",
     "described",
     "listed",
+    "note_of_dates",
     "own_names",
     "require_kinds",
     "unused",
@@ -406,19 +407,8 @@ def _note(table: Reader, name: str) -> str:
         return f"{name} holds times {settled.numerals}, such as {cell!r} in row {row + 1}"
     if settled is None or kind_of(settled.type) != "category":
         return ""
-    sample = table.sample(name)
-    if sample is not None and date_in(sample) and (forms := find_dates(sample)[1:]):
-        ways = " or ".join(f"--dates '{name}={form}'" for form in forms)
-        return (
-            f"{name} is taken for text: day and month of dates such as {date_in(sample)!r} cannot "
-            f"be distinguished: {ways}"
-        )
-    if sample is not None and (date := date_in(sample)):
-        return (
-            f"{name} is taken for text: times are read as ISO 8601, with a time zone or offset in "
-            f"all cells or in none, not as {date!r}; --dates '{name}=FORMAT' says how they are "
-            "written, such as %d/%m/%Y"
-        )
+    if note := note_of_dates(table, name):
+        return f"{name} is taken for text: {note}"
     if settled.odd is None:
         return ""
     row, cell = settled.odd
@@ -427,6 +417,33 @@ def _note(table: Reader, name: str) -> str:
     return (
         f"{name} is taken for text: {settled.n_odd:,} of its first {settled.n_known:,} values are "
         f"not numbers, such as {cell!r} in row {row + 1}; --number {name} takes it for numbers"
+    )
+
+
+def note_of_dates(table: Reader, name: str) -> str:
+    """Say why a column of text with dates in it is not one of times, and what to do.
+
+    Parameters
+    ----------
+    table : Reader
+        The table.
+    name : str
+        The table's own name of the column.
+
+    Returns
+    -------
+    note : str
+        Empty if there is no date in it.
+    """
+    sample = table.sample(name)
+    if sample is None or not (date := date_in(sample)):
+        return ""
+    if forms := find_dates(sample)[1:]:
+        ways = " or ".join(f"--dates '{name}={form}'" for form in forms)
+        return f"day and month of dates such as {date!r} cannot be distinguished: {ways}"
+    return (
+        "times are read as ISO 8601, with a time zone or offset in all cells or in none, not as "
+        f"{date!r}; --dates '{name}=FORMAT' says how they are written, such as %d/%m/%Y"
     )
 
 

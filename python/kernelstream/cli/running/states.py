@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kernelstream.cli.reading.columns import (
     Columns,
     choose,
+    note_of_dates,
     own_names,
     require_kinds,
     ways_of_times,
@@ -47,9 +48,10 @@ def state_columns(table: Reader, names: Sequence[str], time: str | None) -> Colu
     if time is not None:
         kind = kind_of(own[time])
         if kind not in {"number", "time"}:
+            note = note_of_dates(table, time) if kind == "category" else ""
             raise ValueError(
                 f"{table.name}: column {time!r} contains {what_else(own[time])}, neither numbers "
-                "nor times"
+                "nor times" + (f"; {note}" if note else "")
             )
         kinds[time] = str(kind)
     numerals = found.numerals | ways_of_times(table, kinds)

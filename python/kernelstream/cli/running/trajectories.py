@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelstream.cli.running.calendars import Calendar, find_calendar
+from kernelstream.koopman.calendars import Calendar, find_calendar
 
 __all__ = ["Cutter", "Piece", "Tail"]
 

@@ -27,10 +27,14 @@ class Calendar:
         Its unit.
     day : int
         Day of the month, from 1; 0: the last one; not used for business days.
+    in_week : bool
+        Whether a day at a weekend is replaced by the business day before, if it is the last one of
+        its month, or after.
     """
 
     unit: str
     day: int = 1
+    in_week: bool = False
 
     def position(self, times: Times) -> NDArray[np.float64]:
         """Give times in units of the calendar."""
@@ -62,6 +66,8 @@ class Calendar:
             ends = (months + 1).astype("datetime64[D]") - _DAY
             first = months.astype("datetime64[D]")
             days = ends if not self.day else np.minimum(first + (self.day - 1) * _DAY, ends)
+            if self.in_week:
+                days = np.busday_offset(days, 0, roll="forward" if self.day else "backward")
         found: Times = days.astype("datetime64[us]") + clock
         return found
 
@@ -82,9 +88,16 @@ def find_calendar(times: Times) -> Calendar | None:
     of_month = (days - first.astype("datetime64[D]")) / _DAY + 1
     is_end = (days + _DAY).astype("datetime64[M]") > first
     day = int(of_month.max())
-    # The 31st of a month is its end; the 30th is that of February, too.
-    if not (is_end | (of_month == day)).all() or usual < 28:
+    if usual < 28:
         return None
     steps = np.diff(first) // np.timedelta64(1, "M")
     unit = "years" if (steps % _MONTHS_OF_YEAR == 0).all() else "months"
-    return Calendar(unit, 0 if is_end.all() else day)
+    # The 31st of a month is its end; the 30th is that of February, too.
+    if (is_end | (of_month == day)).all():
+        return Calendar(unit, 0 if is_end.all() else day)
+    ends = (first + 1).astype("datetime64[D]") - _DAY
+    if (days == np.busday_offset(ends, 0, roll="backward")).all():
+        return Calendar(unit, 0, in_week=True)
+    if (days == np.busday_offset(first.astype("datetime64[D]"), 0, roll="forward")).all():
+        return Calendar(unit, 1, in_week=True)
+    return None
