@@ -878,6 +878,11 @@ def test_codes_with_leading_zeros_are_categories_in_files_and_frames(form, order
         result = run("predict", saved, path, "-o", tmp_path / "p.csv")
         predicted = pd.read_csv(tmp_path / "p.csv")["flow_predicted"][:9]
         np.testing.assert_allclose(predicted, expected.predict(few), rtol=1e-9)
+    # An odd cell is a category of its own, as in a frame.
+    odd = table_ | {"code": ["none yet", *table_["code"][1:]]}
+    pd.DataFrame(odd).to_csv(tmp_path / "odd.csv", index=False)
+    result = run("learn", tmp_path / "odd.csv", "-t", "flow")
+    assert "flow from: code (category), v\n" in result.stderr, result.output
     result = run("learn", tmp_path / "t.csv", "-t", "flow", "--number", "code")
     assert "flow from: code, v\n" in result.stderr
     assert "takes it" not in result.stderr

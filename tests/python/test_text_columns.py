@@ -117,7 +117,12 @@ def test_texts_are_read_alike_in_frames_and_files(name, order, tmp_path):
         assert result.exit_code == 0, result.output
         known = ks.load(tmp_path / "m")
         np.testing.assert_allclose(known.predict(asked), expected, rtol=1e-12, err_msg=end)
-        # A later file obeys.
+        # Frames in Python and a later file obey.
+        few = {"a": texts[:9], "b": b[:9]}
+        np.testing.assert_allclose(known.predict(few), expected, rtol=1e-12, err_msg=end)
+        assert known.predict_one({"a": texts[0], "b": b[0]}) == pytest.approx(expected[0])
+        known.partial_fit(frames(few)["polars"], y[:9])
+        assert known.n_seen_ == N + 9
         result = run("predict", tmp_path / "m", tmp_path / f"t.{end}", "-o", tmp_path / "p.csv")
         assert result.exit_code == 0, (end, result.output)
         predicted = pd.read_csv(tmp_path / "p.csv")["y_predicted"][:9]
@@ -137,6 +142,17 @@ def test_rows_of_river_are_read_as_frames(name):
     for text, value, b in zip(texts[:9], values[:9], B, strict=False):
         expected = other.predict_one({"a": value, "b": b})
         assert model.predict_one({"a": text, "b": b}) == pytest.approx(expected, rel=1e-9)
+
+
+def test_texts_in_columns_of_numbers_are_numbers_or_refused():
+    model = ks.KernelRegressor().partial_fit({"a": A, "b": B}, Y)
+    expected = model.predict({"a": A[:9], "b": B[:9]})
+    for form in ("{:.2f}", "{:+.2f}", "{:.8e}", "{: .2f}"):
+        texts = [form.format(a).replace("-", "\N{MINUS SIGN}", 1) for a in A[:9]]
+        np.testing.assert_allclose(model.predict({"a": texts, "b": B[:9]}), expected, rtol=1e-6)
+    for odd in ("1_000", "1,000", "12:30", "5 kg", "0x1F"):
+        with pytest.raises(ValueError, match=f"row 1, column 'a' is '{odd}', which is no number"):
+            model.predict({"a": ["5", odd], "b": B[:2]})
 
 
 @pytest.mark.filterwarnings("ignore:.*is text that holds")

@@ -288,6 +288,10 @@ def _number(value: Any) -> float:
         return value.total_seconds()
     if isinstance(value, time):
         return 3600.0 * value.hour + 60.0 * value.minute + value.second + value.microsecond / 1e6
+    if isinstance(value, str):
+        if "_" in value:
+            raise ValueError("Python's way to write numbers, not that of tables")
+        value = value.replace("\N{MINUS SIGN}", "-")
     return float(value)
 
 

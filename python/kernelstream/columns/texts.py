@@ -310,9 +310,9 @@ def are_codes(texts: pa.Array) -> bool:
     Parameters
     ----------
     texts : Array of str
-        Cells that are whole numbers, of which some begin with a zero.
+        Cells nearly all of which are whole numbers, of which some begin with a zero.
     """
-    known = texts.drop_null()
+    known = texts.filter(pc.fill_null(pc.match_substring_regex(texts, r"^[-+]?\d+$"), False))
     lengths = pc.unique(pc.utf8_length(known)).to_pylist()
     repeats = 2 * len(pc.unique(known)) <= len(known)
     is_plain = pc.all(pc.match_substring_regex(known, r"^\d{3,}$")).as_py()

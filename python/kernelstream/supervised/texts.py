@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kernelstream.columns.cells import refused, texts_of
 from kernelstream.estimators.advice import advise
 
-__all__ = ["WRITTEN", "is_written", "read_texts", "settled_kind"]
+__all__ = ["WRITTEN", "is_written", "read_texts", "settled_kind", "with_ways"]
 
 # What a kind says about how values are written, which the core does not know.
 WRITTEN = frozenset({"format", "numerals"})
@@ -24,6 +24,32 @@ _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 # Digits that may be times, by their number.
 _DIGITS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])([01]\d|2[0-3])?([0-5]\d){0,2}")
+
+
+def with_ways(
+    kinds: Mapping[str, Mapping[str, Any]], ways: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Give the kinds of columns, with how their numbers and times are written.
+
+    Parameters
+    ----------
+    kinds : mapping of str to mapping
+        What each column holds.
+    ways : mapping of str to Numerals
+        How values are written in files, by the columns' names.
+
+    Returns
+    -------
+    kinds : dict of str to dict
+        The same kinds; those that are written in a way of their own with it.
+    """
+    read = {"number", "time"}
+    own = {
+        name: _ways_of(way)
+        for name, way in ways.items()
+        if name in kinds and kinds[name]["type"] in read and way != type(way)()
+    }
+    return {name: dict(kind) | own.get(name, {}) for name, kind in kinds.items()}
 
 
 def is_written(kind: Mapping[str, Any]) -> bool:

@@ -28,6 +28,7 @@ from kernelstream.supervised.columns import columns_of as columns_in
 from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.experts_classifier import KernelExpertsClassifier
 from kernelstream.supervised.regressor import KernelRegressor
+from kernelstream.supervised.texts import with_ways
 
 __all__ = ["Session", "begin", "columns_of", "go_on", "recall"]
 
@@ -71,6 +72,10 @@ class Session:
         """
         self.progress.error = self.task.error.to_state()
         self.model._note = self.progress.to_note(path)
+        # So that a frame or dict with the file's texts is read alike.
+        known = columns_in(self.model)
+        if known.kinds:
+            self.model._columns = known.with_kinds(with_ways(known.kinds, self.progress.numerals))
         self.model.save(path)
 
 
