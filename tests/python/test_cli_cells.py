@@ -879,10 +879,15 @@ def test_codes_with_leading_zeros_are_categories_in_files_and_frames(form, order
         predicted = pd.read_csv(tmp_path / "p.csv")["flow_predicted"][:9]
         np.testing.assert_allclose(predicted, expected.predict(few), rtol=1e-9)
     # An odd cell is a category of its own, as in a frame.
-    odd = table_ | {"code": ["none yet", *table_["code"][1:]]}
-    pd.DataFrame(odd).to_csv(tmp_path / "odd.csv", index=False)
-    result = run("learn", tmp_path / "odd.csv", "-t", "flow")
-    assert "flow from: code (category), v\n" in result.stderr, result.output
+    for cell in ("none yet", "1e5", "+5", "1D3", "TRUE", "12", "12.5", "2024-01-01"):
+        odd = table_ | {"code": [cell, *table_["code"][1:]]}
+        pd.DataFrame(odd).to_csv(tmp_path / "odd.csv", index=False)
+        pa_parquet.write_table(pa.table(odd), tmp_path / "odd.parquet")
+        model = ks.KernelRegressor().partial_fit(pd.DataFrame(odd).drop(columns="flow"), target)
+        assert model.columns_["code"] == "category", cell
+        for end in ("csv", "parquet"):
+            result = run("learn", tmp_path / f"odd.{end}", "-t", "flow")
+            assert "flow from: code (category), v\n" in result.stderr, (cell, result.output)
     result = run("learn", tmp_path / "t.csv", "-t", "flow", "--number", "code")
     assert "flow from: code, v\n" in result.stderr
     assert "takes it" not in result.stderr

@@ -30,6 +30,14 @@ CLOCKS = [
 SECONDS = [3600.0 * time.hour + 60.0 * time.minute for time in CLOCKS]
 ORDERS = {"shuffled": np.arange(N), "sorted": np.argsort(A), "rising clock": np.argsort(SECONDS)}
 
+
+def _indian(value):
+    whole, digits = f"{abs(value):.2f}".split(".")
+    head, tail = whole[:-3], whole[-3:]
+    pairs = [head[max(0, end - 2) : end] for end in range(len(head), 0, -2)][::-1]
+    return "-" * int(value < 0) + ",".join([*pairs, tail]) + "." + digits
+
+
 # How cells are written, and what they are.
 FORMS = {
     "accounting": ([f"({-a:,.2f})" if a < 0 else f"{a:,.2f}" for a in A], A),
@@ -42,6 +50,7 @@ FORMS = {
     "decimal commas": ([f"{a:.2f}".replace(".", ",") for a in A], A),
     "three decimals, comma": ([f"{a / 1e4:.3f}".replace(".", ",") for a in A],
                               (A / 1e4).round(3)),
+    "Indian": ([_indian(1e4 * a) for a in A], (1e4 * A).round(2)),
     "German": ([f"{a:,.2f}".translate(str.maketrans(",.", ".,")) for a in A], A),
     "French": ([f"{a:,.2f}".replace(",", "\u202f").replace(".", ",") for a in A], A),
     "no-break spaces": ([f"{a:,.2f}".replace(",", "\u00a0") for a in A], A),
@@ -186,6 +195,15 @@ def test_texts_that_are_written_otherwise_are_refused_by_row(name, odd):
 def test_texts_that_name_things_are_categories_without_a_warning(texts):
     for frame in frames({"a": texts, "b": B.tolist()}).values():
         assert ks.KernelRegressor().partial_fit(frame, Y).columns_["a"] == "category"
+
+
+@pytest.mark.parametrize("odd", ["007", "00", "0123", "01.5", "000"])
+def test_one_number_with_leading_zeros_among_others_is_a_number(odd):
+    for frame in frames({"a": [odd, *map(str, A[1:])], "b": B.tolist()}).values():
+        with pytest.warns(
+            ks.exceptions.KernelstreamWarning, match="'a' is text that holds numbers"
+        ):
+            assert ks.KernelRegressor().partial_fit(frame, Y).columns_["a"] == "number"
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")

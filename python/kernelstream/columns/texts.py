@@ -26,6 +26,7 @@ __all__ = [
     "are_codes",
     "cast_texts",
     "clocks_in",
+    "codes_in",
     "date_in",
     "find_dates",
     "find_numerals",
@@ -58,6 +59,7 @@ _MONTHS = (
     *((r"(?i)Dez(?:ember)?", "Dec"), (r"(?i)J(?:\x{00e4}|ae)n(?:ner)?|Januar\b", "Jan")),
     *((r"(?i)Februar\b", "Feb"), (r"(?i)Juni\b", "Jun"), (r"(?i)Juli\b", "Jul")),
 )
+_SHORTEST_CODE = 3  # digits of a code in a file: months and hours have 2
 _PER_SECOND = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
 # Times of the day, which are numbers of seconds since midnight: the form that stands for them.
 CLOCK = "%H:%M:%S"
@@ -121,7 +123,10 @@ class Numerals:
         decimal, exponent = re.escape(self.decimal), rf"([{letters}][-+]?\d+)?"
         if self.thousands:
             group = _ALIKE.get(self.thousands, re.escape(self.thousands))
-            digits = rf"([1-9]\d{{0,2}}({group}\d{{3}})+|\d+)({decimal}\d*)?{exponent}"
+            whole = rf"[1-9]\d{{0,2}}({group}\d{{3}})+"
+            if self.thousands == ",":  # as in India, 12,34,567
+                whole += r"|[1-9]\d?(,\d{2})+,\d{3}"
+            digits = rf"({whole}|\d+)({decimal}\d*)?{exponent}"
         else:
             digits = rf"(\d+({decimal}\d*)?|{decimal}\d+){exponent}"
         ways = [rf"{_SIGN}{digits}"]
@@ -312,11 +317,36 @@ def are_codes(texts: pa.Array) -> bool:
     texts : Array of str
         Cells nearly all of which are whole numbers, of which some begin with a zero.
     """
-    known = texts.filter(pc.fill_null(pc.match_substring_regex(texts, r"^[-+]?\d+$"), False))
-    lengths = pc.unique(pc.utf8_length(known)).to_pylist()
+    if not codes_in(texts):
+        return False
+    known = texts.filter(pc.fill_null(pc.match_substring_regex(texts, r"^\d+$"), False))
+    lengths = pc.utf8_length(known).to_numpy(zero_copy_only=False)
+    usual = int(np.median(lengths))
+    n_odd = int(np.count_nonzero(lengths != usual))
     repeats = 2 * len(pc.unique(known)) <= len(known)
-    is_plain = pc.all(pc.match_substring_regex(known, r"^\d{3,}$")).as_py()
-    return bool(is_plain and len(lengths) == 1 and repeats)
+    return bool(usual >= _SHORTEST_CODE and n_odd <= max(1, ODD_SHARE * len(known)) and repeats)
+
+
+def codes_in(texts: pa.Array) -> str:
+    """Give a cell with leading zeros, such as 007, where nearly all cells are digits alone.
+
+    Parameters
+    ----------
+    texts : Array of str
+        Cells.
+
+    Returns
+    -------
+    code : str
+        The first one; empty if there is none, or the others are no digits alone.
+    """
+    texts = _plain_texts(texts)
+    known = texts.filter(pc.invert(_is_word(texts, MISSING)))
+    digits = known.filter(pc.match_substring_regex(known, r"^\d+$"))
+    padded = digits.filter(pc.match_substring_regex(digits, r"^0\d"))
+    n_odd = len(known) - len(digits)
+    is_usual = n_odd <= max(1, ODD_SHARE * len(known)) and len(digits) > 2 * n_odd
+    return str(padded[0]) if len(padded) and is_usual else ""
 
 
 def clocks_in(texts: pa.Array) -> bool:

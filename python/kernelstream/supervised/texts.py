@@ -125,7 +125,7 @@ def settled_kind(
     settled = reading.settle(cells)
     if declared:
         return _declared_kind(name, kind, settled, forms, reading.find_numerals(cells))
-    padded = any(re.fullmatch(r"0\d+", text) for text in texts)
+    padded = bool(reading.codes_in(cells))
     if settled.is_sure and not padded:
         example = texts[0] if settled.written is None else settled.written[1]
         ways = str(settled.numerals) or ("in ISO 8601" if settled.kind == "time" else "")
@@ -142,7 +142,7 @@ def settled_kind(
             f"column {name!r} is text, and is learned as a category: day and month of dates such "
             f"as {reading.date_in(cells)!r} cannot be distinguished: {ways}"
         )
-    elif told := _told_of_text(name, texts, settled, remedy):
+    elif told := _told_of_text(name, texts, settled, remedy, padded=padded):
         warn(told)
     return kind
 
@@ -161,13 +161,12 @@ def _declared_kind(
     return dict(kind) | (_ways_in(settled) if settled.kind == "time" else {})
 
 
-def _told_of_text(name: Any, texts: list[str], settled: Any, remedy: str) -> str:
+def _told_of_text(name: Any, texts: list[str], settled: Any, remedy: str, *, padded: bool) -> str:
     """Say that a category holds numbers, or differs in nearly every row; empty if it does not."""
     distinct = len(set(texts))
     if distinct <= _FEW:
         return ""
     nearly_unique = len(texts) >= _UNIQUE and distinct > _SHARE * len(texts)
-    padded = any(re.fullmatch(r"0\d+", text) for text in texts)
     if settled.kind in {"number", "time"} and not padded:
         kind, form = settled.kind, _form_of_digits(texts)
         odd = "all" if settled.odd is None else f"but for {settled.odd[1]!r} all"

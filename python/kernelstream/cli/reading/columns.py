@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.columns.arrow_types import (
@@ -19,7 +18,7 @@ from kernelstream.columns.arrow_types import (
     what_else,
 )
 from kernelstream.columns.names import near_name, normalized
-from kernelstream.columns.texts import Numerals, date_in, find_dates
+from kernelstream.columns.texts import Numerals, codes_in, date_in, find_dates
 
 __all__ = [
     "Columns",
@@ -350,7 +349,8 @@ def _kind_in(table: Reader, name: str) -> str:
         return "category"
     kind = kind_of(table.schema.field(name).type) or "number"  # nothing but gaps so far
     settled = table.settled_as(name) if kind == "category" and name not in table.settled else None
-    return settled.kind if settled is not None and settled.is_sure else kind
+    is_sure = settled is not None and settled.is_sure and not _is_padded(table, name)
+    return settled.kind if settled is not None and is_sure else kind
 
 
 def _is_nearly_unique(values: pa.Array | None) -> bool:
@@ -371,10 +371,9 @@ def _note_of_codes(name: str, code: str, *, is_target: bool) -> str:
 
 
 def _is_padded(table: Reader, name: str) -> bool:
-    """Tell whether text has digits with leading zeros, as codes do."""
+    """Tell whether text is digits with leading zeros, as codes are."""
     values = table.sample(name)
-    padded = [] if values is None else pc.match_substring_regex(values.cast(pa.string()), r"^0\d+$")
-    return bool(pc.any(padded).as_py()) if len(padded) else False
+    return values is not None and bool(codes_in(values.cast(pa.string())))
 
 
 def _zone(table: Reader, name: str) -> str:
@@ -386,6 +385,8 @@ def _note(table: Reader, name: str) -> str:
     settled = table.settled_as(name)
     if settled is not None and name not in table.settled:
         kind = kind_of(settled.type)
+        if _is_padded(table, name):
+            return ""
         if settled.is_sure:
             row, cell = settled.written or (0, str((table.sample(name) or [""])[0]))
             ways = str(settled.numerals) or ("in ISO 8601" if kind == "time" else "")
@@ -393,7 +394,7 @@ def _note(table: Reader, name: str) -> str:
                 f"{name} is text by its type and holds {WORDS[str(kind)]} {ways}".rstrip()
                 + f", such as {cell!r} in row {row + 1}, and is read so; -c {name} leaves it text"
             )
-        if kind not in {"number", "time"} or settled.n_known < _FEW or _is_padded(table, name):
+        if kind not in {"number", "time"} or settled.n_known < _FEW:
             return ""
         remedy = f"; --number {name} takes it for numbers" if kind == "number" else ""
         return f"{name} is text by its type, though it holds {WORDS[str(kind)]}{remedy}"

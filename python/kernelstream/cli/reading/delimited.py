@@ -13,8 +13,17 @@ import pyarrow.csv as pa_csv
 from kernelstream.cli.reading.dialect import find_dialect
 from kernelstream.cli.reading.lines import Lines, end_of_rows, line_of_row
 from kernelstream.cli.reading.text import SAMPLE, Block, TextTable
+from kernelstream.columns.arrow_types import is_number
 from kernelstream.columns.names import normalized
-from kernelstream.columns.texts import ABSENT, CLOCK, Numerals, Settled, are_codes, fitting
+from kernelstream.columns.texts import (
+    ABSENT,
+    CLOCK,
+    Numerals,
+    Settled,
+    are_codes,
+    codes_in,
+    fitting,
+)
 
 __all__ = ["Delimited"]
 
@@ -153,15 +162,18 @@ class Delimited(TextTable):
 
     def _hint_at_zeros(self, rows: bytes) -> None:
         """Note whole numbers that are written with leading zeros, as postcodes are."""
-        whole = [field.name for field in self.schema if pa.types.is_integer(field.type)]
-        if not whole:
+        found = [one.name for one in self.schema if is_number(one.type)]
+        if not found:
             return
-        texts = self._read(rows, dict.fromkeys(whole, pa.string()), ABSENT)
-        for name in whole:
+        texts = self._read(rows, dict.fromkeys(found, pa.string()), ABSENT)
+        for name in found:
+            # Codes may have odd cells, such as 1e5; of numbers, whole ones are worth a hint.
+            if are_codes(texts[name].combine_chunks()):
+                self.codes[name] = codes_in(texts[name].combine_chunks())
+            if name in self.codes or not pa.types.is_integer(self.schema.field(name).type):
+                continue
             padded = texts[name].filter(pc.match_substring_regex(texts[name], r"^0\d+$"))
-            if len(padded) and are_codes(texts[name]):
-                self.codes[name] = str(padded[0])
-            elif len(padded):
+            if len(padded):
                 self.notes.append(
                     f"{name} holds numbers with leading zeros, such as {padded[0]}: "
                     f"-c {name} takes them for names"
