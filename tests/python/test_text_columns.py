@@ -153,6 +153,15 @@ def test_rows_of_river_are_read_as_frames(name):
         assert model.predict_one({"a": text, "b": b}) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("odd", ["now", "today", "Now", "Monday", "soon"])
+def test_words_in_columns_of_times_are_refused(odd):
+    model = ks.KernelRegressor().partial_fit({"a": DAYS, "b": B}, Y)
+    with pytest.raises(ValueError, match=f"row 1, column 'a' is '{odd}', which is no time"):
+        model.predict({"a": ["2024-01-01", odd], "b": B[:2]})
+    with pytest.raises(ValueError, match=f"column 'a' of x is '{odd}', which is no time"):
+        model.predict_one({"a": odd, "b": 0.0})
+
+
 def test_texts_in_columns_of_numbers_are_numbers_or_refused():
     model = ks.KernelRegressor().partial_fit({"a": A, "b": B}, Y)
     expected = model.predict({"a": A[:9], "b": B[:9]})

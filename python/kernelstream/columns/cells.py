@@ -280,6 +280,8 @@ def _parsed(text: str) -> Any:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
+        if not text[:1].isdigit():  # numpy takes "now" and "today" for times
+            raise
         return np.datetime64(text, "us")
 
 
