@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
@@ -275,12 +276,15 @@ def _time(value: Any, zone: str = "") -> float:
     return float(_seconds(np.array([value], "datetime64[us]"))[0])
 
 
+_YEAR = re.compile(r"\d{4}(?!\d)")
+
+
 def _parsed(text: str) -> Any:
     """Read ISO 8601, of whichever of its forms Python or numpy knows."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        if not text[:1].isdigit():  # numpy takes "now" and "today" for times
+        if _YEAR.match(text) is None:  # numpy takes "now" and "today" for times, 12 for a year
             raise
         return np.datetime64(text, "us")
 
