@@ -257,6 +257,11 @@ impl Mixed {
         Self { spread: factor * self.spread, ..self }
     }
 
+    /// Another prediction instead.
+    pub fn moved(self, made: f64) -> Self {
+        Self { made, ..self }
+    }
+
     /// Outputs it.
     pub fn tell(&self, place: (usize, usize), calibration: &Calibration, told: &mut Prequential<'_>) {
         let spread = |which| if which == Spread::Deviation { self.deviation } else { self.spread };

@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 
-use super::calibration::{Calibration, odds_of_linear};
+use super::calibration::Calibration;
 use super::judged::Judged;
 use crate::error::{Error, Result, positive};
-use crate::learner::Loss;
+use crate::learner::{Loss, odds_of_linear};
 use crate::persist::{Reader, Writer};
 use crate::uncertainty::Diagnostics;
 

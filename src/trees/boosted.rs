@@ -4,8 +4,12 @@ use super::Rows;
 use super::cuts::Binned;
 use crate::error::{Error, Result};
 use crate::interrupt::check;
+use crate::learner::{Loss, odds_of_linear};
 use crate::persist::{Reader, Writer};
 use crate::random::{below, bits, uniform};
+
+/// Longest Newton step on the logarithmic loss.
+const MOST: f64 = 8.0;
 
 /// How trees are boosted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,9 +28,12 @@ pub(crate) struct Boosting {
     pub tried_columns: usize,
     /// Share of the rows that a tree is fitted to.
     pub row_share: f64,
+    /// Whether targets are signs, and the sum is the logarithm of the odds.
+    pub logistic: bool,
 }
 
-/// A sum of trees that approaches the targets by squared errors (Friedman, "Stochastic gradient boosting", 2002), with levels as
+/// A sum of trees that approaches the targets by squared errors (Friedman, "Stochastic gradient boosting", 2002), or signs by
+/// Newton steps on the logarithmic loss (Friedman, Hastie and Tibshirani, "Additive logistic regression", 2000), with levels as
 /// in the trees of Prokhorenkova, Gusev, Vorobev, Dorogush and Gulin ("Unbiased boosting with categorical features", 2018).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Boosted {
@@ -44,22 +51,32 @@ impl Boosted {
     /// Fitted to rows whose targets have these units. Can be [broken off](crate::interrupt).
     pub fn fit(rows: &Rows<'_>, units: &[f64], how: &Boosting, seed: u64) -> Result<Self> {
         let binned = Binned::of(rows, how.quantiles);
-        let mut new = Self {
-            depth: how.depth,
-            base: rows.means(),
-            columns: Vec::new(),
-            thresholds: Vec::new(),
-            leaves: Vec::new(),
-        };
+        let mut base = rows.means();
+        if how.logistic {
+            for mean in &mut base {
+                *mean = odds_of_linear(*mean);
+            }
+        }
+        let mut new =
+            Self { depth: how.depth, base, columns: Vec::new(), thresholds: Vec::new(), leaves: Vec::new() };
         let varying: Vec<usize> = (0..rows.features).filter(|k| !binned.thresholds[*k].is_empty()).collect();
         if varying.is_empty() {
             return Ok(new);
         }
-        let unit = units.iter().zip(&new.base).cycle();
+        let (left, made) = if how.logistic {
+            let made = new.base.iter().copied().cycle().take(rows.y.len());
+            (vec![0.0; rows.y.len()], made.collect())
+        } else {
+            let unit = units.iter().zip(&new.base).cycle();
+            let left = rows.y.iter().zip(unit).map(|(y, (unit, base))| (y - base) / unit);
+            (left.collect(), Vec::new())
+        };
         let mut round = Round {
             rows,
             binned: &binned,
-            left: rows.y.iter().zip(unit).map(|(y, (unit, base))| (y - base) / unit).collect(),
+            left,
+            made,
+            bends: Vec::new(),
             chosen: Vec::new(),
             leaf: Vec::new(),
             sums: Vec::new(),
@@ -145,12 +162,16 @@ fn sampled(mut values: Vec<usize>, most: usize, seed: u64) -> Vec<usize> {
 struct Round<'a> {
     rows: &'a Rows<'a>,
     binned: &'a Binned,
-    /// What the trees so far leave over of the targets, in units (n, outputs).
+    /// What the trees so far leave over of the targets, in units (n, outputs): the negative slope of the loss.
     left: Vec<f64>,
+    /// Predictions so far, and second derivatives of the logarithmic loss in units of those at even odds (n, outputs); empty for
+    /// squared errors.
+    made: Vec<f64>,
+    bends: Vec<f64>,
     /// The rows that the tree is fitted to, and the leaf of each.
     chosen: Vec<usize>,
     leaf: Vec<usize>,
-    /// Sums of what is left over, then the weight, of each leaf and step of a column.
+    /// Sums of what is left over, then the weight or that of each output, of each leaf and step of a column.
     sums: Vec<f64>,
 }
 
@@ -158,6 +179,7 @@ impl Round<'_> {
     /// Fits a tree: adds its levels to `trees`, takes it from what is left over, and returns the values of its leaves.
     fn fit(&mut self, varying: &[usize], how: &Boosting, seed: u64, trees: &mut Boosted) -> Result<Vec<f64>> {
         let (n, p) = (self.rows.len(), self.rows.outputs);
+        self.take_slopes();
         self.chosen.clear();
         self.chosen
             .extend((0..n).filter(|i| how.row_share >= 1.0 || uniform(seed, *i as u64) < how.row_share));
@@ -183,30 +205,61 @@ impl Round<'_> {
             levels.push((bins, quantile));
         }
         let mut values = vec![0.0; p << how.depth];
-        let mut weights = vec![how.shrinkage; 1 << how.depth];
+        let weights_of_leaf = self.weights_of_row();
+        let mut weights = vec![how.shrinkage; weights_of_leaf << how.depth];
         for (leaf, i) in self.leaf.iter().zip(&self.chosen) {
             let weight = self.rows.weights[*i];
             let left = &self.left[i * p..];
             values[leaf * p..][..p].iter_mut().zip(left).for_each(|(sum, left)| *sum += weight * left);
-            weights[*leaf] += weight;
+            let weights = &mut weights[leaf * weights_of_leaf..][..weights_of_leaf];
+            self.add_weights(*i, weights);
         }
-        for (values, weight) in values.chunks_exact_mut(p).zip(weights) {
-            for value in values {
-                *value *= how.rate / weight;
+        let most = if how.logistic { MOST } else { f64::INFINITY };
+        for (values, weights) in values.chunks_exact_mut(p).zip(weights.chunks_exact(weights_of_leaf)) {
+            for (value, weight) in values.iter_mut().zip(weights.iter().cycle()) {
+                *value = how.rate * (*value / weight).clamp(-most, most);
             }
         }
-        for (i, left) in self.left.chunks_exact_mut(p).enumerate() {
+        let signed = if how.logistic { 1.0 } else { -1.0 };
+        let moved = if how.logistic { &mut self.made } else { &mut self.left };
+        for (i, moved) in moved.chunks_exact_mut(p).enumerate() {
             let leaf =
                 levels.iter().fold(0, |leaf, (bins, q)| 2 * leaf + usize::from(usize::from(bins[i]) > *q));
-            left.iter_mut().zip(&values[leaf * p..]).for_each(|(left, value)| *left -= value);
+            moved.iter_mut().zip(&values[leaf * p..]).for_each(|(moved, value)| *moved += signed * value);
         }
         Ok(values)
+    }
+
+    /// Slopes and second derivatives of the logarithmic loss at the predictions so far, over those at even odds.
+    fn take_slopes(&mut self) {
+        self.bends.clear();
+        for ((made, y), left) in self.made.iter().zip(self.rows.y).zip(&mut self.left) {
+            *left = -4.0 * Loss::Logistic.derivative(*made, *y);
+            self.bends.push(4.0 * Loss::Logistic.curvature(*made, *y));
+        }
+    }
+
+    /// Weights of a row: one, or one an output.
+    fn weights_of_row(&self) -> usize {
+        if self.bends.is_empty() { 1 } else { self.rows.outputs }
+    }
+
+    /// Adds the weights of a row.
+    fn add_weights(&self, row: usize, sums: &mut [f64]) {
+        let weight = self.rows.weights[row];
+        if self.bends.is_empty() {
+            sums[0] += weight;
+        } else {
+            let bends = &self.bends[row * self.rows.outputs..];
+            sums.iter_mut().zip(bends).for_each(|(sum, bend)| *sum += weight * bend);
+        }
     }
 
     /// The column and the number of its threshold with the largest sum, over leaves and outputs, of `sum^2 / (weight +
     /// shrinkage)` on both sides.
     fn best_cut(&mut self, tried: &[(usize, Vec<usize>)], level: usize, shrinkage: f64) -> (usize, usize) {
-        let width = self.rows.outputs + 1;
+        let (p, weights) = (self.rows.outputs, self.weights_of_row());
+        let width = p + weights;
         let mut best = (f64::NEG_INFINITY, tried[0].0, tried[0].1[0]);
         for (column, quantiles) in tried {
             let steps = quantiles.len() + 1;
@@ -214,16 +267,16 @@ impl Round<'_> {
             let mut scores = vec![0.0; quantiles.len()];
             for leaf in self.sums.chunks_exact(steps * width) {
                 let total = |c: usize| -> f64 { leaf.iter().skip(c).step_by(width).sum() };
-                let total_weight = total(width - 1);
-                if total_weight <= 0.0 {
-                    continue;
-                }
-                for c in 0..width - 1 {
-                    let total = total(c);
+                for c in 0..p {
+                    let own = p + c % weights;
+                    let (total, total_weight) = (total(c), total(own));
+                    if total_weight <= 0.0 {
+                        continue;
+                    }
                     let (mut sum, mut weight) = (0.0, 0.0);
                     for (score, step) in scores.iter_mut().zip(leaf.chunks_exact(width)) {
                         sum += step[c];
-                        weight += step[width - 1];
+                        weight += step[own];
                         let (rest, other) = (total - sum, (total_weight - weight).max(0.0));
                         *score += sum * sum / (weight + shrinkage) + rest * rest / (other + shrinkage);
                     }
@@ -240,22 +293,25 @@ impl Round<'_> {
 
     /// Sums of each leaf and step between these quantiles of a column.
     fn add_up(&mut self, column: usize, quantiles: &[usize], level: usize) {
-        let (p, width, steps) = (self.rows.outputs, self.rows.outputs + 1, quantiles.len() + 1);
+        let p = self.rows.outputs;
+        let (width, steps) = (p + self.weights_of_row(), quantiles.len() + 1);
         let mut place = [0; 256];
         for (bin, place) in place.iter_mut().enumerate() {
             *place = quantiles.partition_point(|quantile| *quantile < bin) * width;
         }
-        self.sums.clear();
-        self.sums.resize((steps << level) * width, 0.0);
+        let mut sums = std::mem::take(&mut self.sums);
+        sums.clear();
+        sums.resize((steps << level) * width, 0.0);
         let bins = self.binned.column(column);
         for (leaf, i) in self.leaf.iter().zip(&self.chosen) {
             let weight = self.rows.weights[*i];
-            let sums = &mut self.sums[leaf * steps * width + place[usize::from(bins[*i])]..][..width];
+            let sums = &mut sums[leaf * steps * width + place[usize::from(bins[*i])]..][..width];
             for (sum, left) in sums[..p].iter_mut().zip(&self.left[i * p..]) {
                 *sum += weight * left;
             }
-            sums[p] += weight;
+            self.add_weights(*i, &mut sums[p..]);
         }
+        self.sums = sums;
     }
 }
 
@@ -273,6 +329,7 @@ mod tests {
         tried_quantiles: 7,
         tried_columns: 2,
         row_share: 1.0,
+        logistic: false,
     };
 
     #[test]
@@ -314,6 +371,48 @@ mod tests {
                     let expected = rows.target(i, c) - left[i * outputs + c];
                     assert!((made[outputs + c] - expected).abs() < 1e-9);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn trees_of_signs_are_newton_steps_on_the_logarithmic_loss_of_each_leaf() {
+        for outputs in [1, 2] {
+            let mut stream = Stream::new(500, outputs);
+            stream.y.iter_mut().for_each(|y| *y = if *y > 0.3 { 1.0 } else { -1.0 });
+            let rows = stream.rows();
+            let how = Boosting { logistic: true, ..HOW };
+            let trees = Boosted::fit(&rows, &[1.0, 1.0][..outputs], &how, 3).unwrap();
+            let mut made: Vec<f64> = trees.base.iter().copied().cycle().take(500 * outputs).collect();
+            for tree in 0..6 {
+                let cut = |level: usize| {
+                    let at = 3 * tree + level;
+                    (trees.columns[at] as usize, trees.thresholds[at])
+                };
+                let leaf =
+                    |x: &[f64]| (0..3).map(cut).fold(0, |leaf, (k, t)| 2 * leaf + usize::from(x[k] > t));
+                let leaves: Vec<usize> = rows.x.chunks(3).map(leaf).collect();
+                let before = made.clone();
+                for (own, c) in (0..8).flat_map(|own| (0..outputs).map(move |c| (own, c))) {
+                    let (mut slope, mut bend) = (0.0, 2.0 / 4.0);
+                    for i in (0..500).filter(|i| leaves[*i] == own) {
+                        let share = (1.0 + (-before[i * outputs + c]).exp()).recip();
+                        let target = 0.5 + 0.5 * rows.target(i, c);
+                        slope += rows.weights[i] * (target - share);
+                        bend += rows.weights[i] * share * (1.0 - share);
+                    }
+                    let expected = 0.5 * (slope / bend).clamp(-8.0, 8.0);
+                    let found = trees.leaves[(8 * tree + own) * outputs + c];
+                    assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+                    for i in (0..500).filter(|i| leaves[*i] == own) {
+                        made[i * outputs + c] += found;
+                    }
+                }
+            }
+            let mut said = vec![0.0; outputs];
+            for (i, x) in rows.x.chunks(3).enumerate() {
+                trees.predict_into(x, &[6], &mut said);
+                assert!(said.iter().zip(&made[i * outputs..]).all(|(a, b)| (a - b).abs() < 1e-9));
             }
         }
     }

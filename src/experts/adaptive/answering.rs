@@ -1,6 +1,6 @@
 //! Queries in the current state: outputs of the experts, weighted by mixture weight and confidence.
 
-use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
 use super::state::State;
 use super::tree_stage::{Predicted, TreeStage};
@@ -184,10 +184,14 @@ impl State {
     /// Gradients of the predictions (n, outputs, d). Trees are constant almost everywhere; experts that add a tree to the
     /// prediction of the kernel experts have its gradient.
     pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
-        let mut out = self.gradient_of_kernels(x)?;
+        let (mut out, made) = self.gradient_and_prediction_of_kernels(x)?;
         if let Some(trees) = self.answering_trees(self.answers_any_of(x)) {
-            for (c, mut out) in out.axis_iter_mut(Axis(1)).enumerate() {
-                out *= trees.share_of_kernels(c);
+            let mut said = Predicted::default();
+            for (i, mut out) in out.outer_iter_mut().enumerate() {
+                trees.predict(x.row(i).iter().copied(), &made.row(i).to_vec(), &mut said);
+                for (c, mut out) in out.outer_iter_mut().enumerate() {
+                    out *= trees.slope(c, &said);
+                }
             }
         }
         Ok(out)
@@ -196,16 +200,27 @@ impl State {
     /// Gradients of the mixture of the kernel experts (n, outputs, d): theirs, and of their shares through the
     /// confidences.
     pub fn gradient_of_kernels(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+        self.gradient_and_prediction_of_kernels(x).map(|(gradient, _)| gradient)
+    }
+
+    /// The same, and the predictions (n, outputs).
+    fn gradient_and_prediction_of_kernels(
+        &self,
+        x: ArrayView2<'_, f64>,
+    ) -> Result<(Array3<f64>, Array2<f64>)> {
         let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
+        let mut predictions = Array2::zeros((x.nrows(), self.outputs()));
         if self.mixtures.is_empty() {
             // Before the first refit the mean of the targets is predicted everywhere.
-            return Ok(out);
+            predictions.outer_iter_mut().for_each(|mut row| row.assign(&ArrayView1::from(&self.mean)));
+            return Ok((out, predictions));
         }
         let any = self.answers_any_of(x);
         let answers = self.ask(x, None, any)?;
         let (mut round, mut parts) = (Round::default(), Vec::new());
         for (i, c) in self.places(x) {
             let mixed = round.mix((i, c), answers.iter(), &self.answering(any).0[c]).made;
+            predictions[(i, c)] = mixed;
             parts
                 .push(round.parts().map(|(made, share)| (share, share * (made - mixed))).collect::<Vec<_>>());
         }
@@ -218,7 +233,7 @@ impl State {
                 out.scaled_add(parts[e].1, &of_sure.slice(s![i, 0, ..]));
             }
         }
-        Ok(out)
+        Ok((out, predictions))
     }
 
     /// Gradients of the experts' predictions with constant shares, for learning a metric, at a
@@ -248,6 +263,19 @@ mod tests {
             target(&x.row(i).to_vec(), c) + 0.1 * normal(4, (i * outputs + c) as u64)
         });
         let mut model = AdaptiveSpec { size: 20, ..AdaptiveSpec::default() }.build().unwrap();
+        model.learn(x.view(), y.view()).unwrap();
+        (model, 1.5 * x.slice(s![..60, ..]).to_owned())
+    }
+
+    /// The same for two signs.
+    fn learned_signs() -> (AdaptiveExperts, Array2<f64>) {
+        let x = Array2::from_shape_fn((700, 2), |(i, k)| normal(3, (2 * i + k) as u64));
+        let y = Array2::from_shape_fn((700, 2), |(i, c)| {
+            let score = (2.0 * x[(i, 0)]).sin() + x[(i, 1)] * if c == 0 { 1.0 } else { x[(i, 1)] };
+            (score + 0.3 * normal(4, (2 * i + c) as u64)).signum()
+        });
+        let spec = AdaptiveSpec { size: 20, loss: Loss::SquaredHinge, ..AdaptiveSpec::default() };
+        let mut model = spec.build().unwrap();
         model.learn(x.view(), y.view()).unwrap();
         (model, 1.5 * x.slice(s![..60, ..]).to_owned())
     }
@@ -332,7 +360,14 @@ mod tests {
 
     #[test]
     fn gradients_have_in_them_how_the_shares_change() {
-        let (model, x) = learned(2);
+        differences_agree(learned(2), 1e-2);
+        // Signs, whose experts are combined in log odds.
+        differences_agree(learned_signs(), 0.0);
+    }
+
+    /// Gradients are those of differences; those with constant shares are off by more than this.
+    fn differences_agree((model, x): (AdaptiveExperts, Array2<f64>), by_shares: f64) {
+        assert!(model.known().unwrap().trees.is_grown());
         let gradient = model.gradient(x.view()).unwrap();
         let plain = model.known().unwrap().slopes(x.view()).unwrap();
         let (mut off, mut without) = (Vec::new(), Vec::new());
@@ -354,6 +389,6 @@ mod tests {
         for each in [&mut off, &mut without] {
             each.sort_by(f64::total_cmp);
         }
-        assert!(off[200] < 1e-5 && without[200] > 1e-2, "{} {}", off[200], without[200]);
+        assert!(off[200] < 1e-5 && without[200] > by_shares, "{} {}", off[200], without[200]);
     }
 }

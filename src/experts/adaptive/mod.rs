@@ -7,7 +7,7 @@
 //! and the constant expert; for labels, with few rows, one exact expert. They learn the buffer,
 //! then the stream; earlier experts are dropped when their mixture weight stays near zero. A rise
 //! of the errors, or columns out of range, cause a refit on the latest rows. Under lasting drift,
-//! more experts with forgetting are added. Isolated outliers are winsorized. For numbers, trees
+//! more experts with forgetting are added. Isolated outliers are winsorized. Trees
 //! stand beside the kernel experts (`tree_stage.rs`).
 
 mod agop;
@@ -63,8 +63,8 @@ use state::State;
 /// about 5,000 rows. Memory is that of two refits: at most about 350 MB with 300 points and 20
 /// columns, and at most 64 MB for trees.
 ///
-/// For numbers, trees join the prediction from 256 rows on: a forest on the residuals of the kernel
-/// experts, and boosted trees on the targets. [`members`](Self::members),
+/// Trees join the prediction from 256 rows on: a forest on the residuals of the kernel experts (for
+/// labels, on the labels), and boosted trees on the targets. [`members`](Self::members),
 /// [`mixture`](crate::model::Introspection::mixture), [`transform`](crate::model::Introspection::transform) and
 /// importances are those of the kernel experts alone.
 ///

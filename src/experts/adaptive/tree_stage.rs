@@ -5,6 +5,9 @@
 //! experts. Boosted trees are fitted to the targets: the first 40, 120 and 250 of them are three more. Nodes of the forest
 //! learn each row; one tree after another is grown again, each once while the number of rows doubles, and so are the
 //! boosted trees. All are fitted to a bounded reservoir of rows with their prequential predictions.
+//!
+//! For labels the forest learns the signs themselves, boosting takes Newton steps on the logarithmic loss, and the logarithms of
+//! the odds of all experts are combined linearly, by online Newton steps.
 
 use ndarray::Array2;
 
@@ -13,7 +16,7 @@ use super::params::TreeParams;
 use crate::error::{Error, Result};
 use crate::experts::answers::Mixed;
 use crate::experts::{Mixture, MixtureSpec};
-use crate::learner::Loss;
+use crate::learner::{LogOdds, Loss, linear_of_odds, odds_of_linear, slope_of_linear};
 use crate::online::mixture::Said;
 use crate::online::reservoir::Rows as Reservoir;
 use crate::online::winsorizer::{WinsorizerParams, tamed};
@@ -31,6 +34,26 @@ const STAGES: usize = 3;
 
 /// The kernel experts, then these.
 const EXPERTS: usize = 1 + LEVELS + STAGES;
+
+/// Terms of the logarithm of the odds of a label: that of each expert, 1, and by how much that of the kernel experts is beyond
+/// `SURE` on either side.
+const TERMS: usize = EXPERTS + 3;
+const SURE: f64 = 2.0;
+
+/// The weight of a past row falls by this factor each row.
+const MEMORY: f64 = 0.9997;
+
+/// Confidence in the first weights, in rows of even odds.
+const PRIOR: [f64; TERMS] = [16.0; TERMS];
+
+/// How the experts are combined for an output.
+#[derive(Clone, Debug)]
+enum Combination {
+    /// For numbers: a mean of their predictions.
+    Mean(Mixture),
+    /// For labels: a linear function of the logarithms of their odds.
+    Odds(Box<LogOdds<TERMS>>),
+}
 
 /// The trees, and the mixture of them and the kernel experts.
 #[derive(Clone, Debug)]
@@ -52,8 +75,9 @@ pub(super) struct TreeStage {
     boosted: Option<Boosted>,
     /// Rows when they were fitted.
     fitted: u64,
+    are_labels: bool,
     /// One an output.
-    mixtures: Vec<Mixture>,
+    combined: Vec<Combination>,
 }
 
 /// A row, the predictions of the kernel experts, and those of all experts for it (outputs, experts).
@@ -66,8 +90,7 @@ impl TreeStage {
         // Numbers of a row, and of about eight nodes.
         let width = features + 8 * (outputs + 1);
         let capacity = (MAX_NUMBERS / width).min(params.max_rows);
-        // Labels: on codrna and ijcnn1 trees cause 1 % more mistakes, on spambase 2 % fewer.
-        let worth = capacity >= MIN_ROWS.min(params.max_rows) && !spec.loss.is_margin();
+        let worth = capacity >= MIN_ROWS.min(params.max_rows);
         Self {
             params,
             winsorizer: spec.params.winsorizer,
@@ -81,13 +104,14 @@ impl TreeStage {
             grown: 0,
             boosted: None,
             fitted: 0,
-            mixtures: Vec::new(),
+            are_labels: spec.loss.is_margin(),
+            combined: Vec::new(),
         }
     }
 
     /// Whether there are trees.
     pub fn is_grown(&self) -> bool {
-        !self.mixtures.is_empty()
+        !self.combined.is_empty()
     }
 
     fn row_width(&self) -> usize {
@@ -111,7 +135,9 @@ impl TreeStage {
         let (made, rest) = rest.split_at_mut(EXPERTS * p);
         let (mean, values) = rest.split_at_mut(p);
         row.iter_mut().zip(x.chain(kernels.iter().copied())).for_each(|(to, from)| *to = from);
-        made.chunks_exact_mut(EXPERTS).zip(kernels).for_each(|(made, kernels)| made.fill(*kernels));
+        for (made, kernels) in made.chunks_exact_mut(EXPERTS).zip(kernels) {
+            made.fill(if self.are_labels { odds_of_linear(*kernels) } else { *kernels });
+        }
         if !self.is_grown() {
             return;
         }
@@ -122,7 +148,9 @@ impl TreeStage {
         }
         for (level, values) in levels.chunks_exact(p).enumerate() {
             for (c, value) in values.iter().enumerate() {
-                made[c * EXPERTS + 1 + level] += value / self.forest.len() as f64;
+                let mean = value / self.forest.len() as f64;
+                let made = &mut made[c * EXPERTS + 1 + level];
+                *made = if self.are_labels { odds_of_linear(mean) } else { *made + mean };
             }
         }
         if let Some(boosted) = &self.boosted {
@@ -136,29 +164,58 @@ impl TreeStage {
         }
     }
 
+    /// The terms of the logarithm of the odds of an output.
+    fn terms(&self, predicted: &[f64], output: usize) -> [f64; TERMS] {
+        let mut terms = [1.0; TERMS];
+        let made = self.made(predicted, output);
+        terms[..EXPERTS].copy_from_slice(made);
+        terms[EXPERTS + 1] = (made[0] - SURE).max(0.0);
+        terms[EXPERTS + 2] = (made[0] + SURE).min(0.0);
+        terms
+    }
+
     /// The predictions of the experts for an output.
     fn made<'a>(&self, predicted: &'a [f64], output: usize) -> &'a [f64] {
         &predicted[self.row_width() + output * EXPERTS..][..EXPERTS]
     }
 
-    /// The mixture of all experts for an output, given that of the kernel experts.
+    /// The prediction of all experts for an output, given that of the kernel experts.
     pub fn refined(&self, output: usize, mixed: Mixed, predicted: &Predicted) -> Mixed {
-        match self.mixtures.get(output) {
-            Some(mixture) => mixed.refined(self.made(&predicted.0, output), mixture.weights()),
+        match self.combined.get(output) {
+            Some(Combination::Mean(mixture)) => {
+                mixed.refined(self.made(&predicted.0, output), mixture.weights())
+            }
+            Some(Combination::Odds(odds)) => {
+                mixed.moved(linear_of_odds(odds.apply(&self.terms(&predicted.0, output))))
+            }
             None => mixed,
         }
     }
 
-    /// The weight of the experts that contain the prediction of the kernel experts.
-    pub fn share_of_kernels(&self, output: usize) -> f64 {
-        self.mixtures[output].weights()[..=LEVELS].iter().sum()
+    /// The derivative of the prediction of an output with respect to that of the kernel experts.
+    pub fn slope(&self, output: usize, predicted: &Predicted) -> f64 {
+        match &self.combined[output] {
+            Combination::Mean(mixture) => mixture.weights()[..=LEVELS].iter().sum(),
+            Combination::Odds(odds) => {
+                let terms = self.terms(&predicted.0, output);
+                let beyond =
+                    [terms[EXPERTS + 1] > 0.0, terms[EXPERTS + 2] < 0.0].map(|is| f64::from(u8::from(is)));
+                let weight = odds.weights[0]
+                    + beyond[0] * odds.weights[EXPERTS + 1]
+                    + beyond[1] * odds.weights[EXPERTS + 2];
+                weight * slope_of_linear(odds.apply(&terms)) / slope_of_linear(terms[0])
+            }
+        }
     }
 
-    /// Replaces the predictions of the kernel experts for a row by those of all; `predicted` has this [length](Self::length).
+    /// Replaces the predictions of the kernel experts by those of all experts, with memory of [`length`](Self::length).
     pub fn refine_one(&self, x: &[f64], out: &mut [f64], predicted: &mut [f64]) {
         self.predict_into(x.iter().copied(), out, predicted);
-        for (c, (out, mixture)) in out.iter_mut().zip(&self.mixtures).enumerate() {
-            *out = mixture.mixed(self.made(predicted, c));
+        for (c, (out, combined)) in out.iter_mut().zip(&self.combined).enumerate() {
+            *out = match combined {
+                Combination::Mean(mixture) => mixture.mixed(self.made(predicted, c)),
+                Combination::Odds(odds) => linear_of_odds(odds.apply(&self.terms(predicted, c))),
+            };
         }
     }
 
@@ -168,20 +225,30 @@ impl TreeStage {
             return;
         }
         let (width, features) = (self.row_width(), self.features);
-        for (c, target) in targets.iter().enumerate().take(self.mixtures.len()) {
-            let made = &predicted.0[width + c * EXPERTS..][..EXPERTS];
-            let mixed = self.mixtures[c].mixed(made);
-            self.mixtures[c].learn_from(Said { made, sure: &[] }, mixed, *target, weight);
+        for (c, target) in targets.iter().enumerate().take(self.combined.len()) {
+            let terms = self.terms(&predicted.0, c);
+            match &mut self.combined[c] {
+                Combination::Mean(mixture) => {
+                    let made = &terms[..EXPERTS];
+                    let mixed = mixture.mixed(made);
+                    mixture.learn_from(Said { made, sure: &[] }, mixed, *target, weight);
+                }
+                Combination::Odds(odds) => odds.learn(&terms, *target, weight, MEMORY, PRIOR),
+            }
         }
         let row = &predicted.0[..width];
-        let left: Vec<f64> =
-            targets.iter().zip(&row[features..]).map(|(target, made)| target - made).collect();
+        let left: Vec<f64> = targets.iter().zip(&row[features..]).map(|pair| self.left(pair)).collect();
         for tree in &mut self.forest {
             tree.learn(row, &left, weight);
         }
         let numbers = row.iter().chain(targets).copied().chain(std::iter::once(weight));
         self.rows.sample(self.age, self.capacity, number, numbers, width + self.outputs + 1);
         self.age += 1;
+    }
+
+    /// What the forest learns of a target, given the prediction of the kernel experts: their error, or a label itself.
+    fn left(&self, (target, made): (&f64, &f64)) -> f64 {
+        if self.are_labels { *target } else { target - made }
     }
 
     /// Forgets all rows but those from `number` on.
@@ -195,8 +262,19 @@ impl TreeStage {
         if self.rows.numbers.len() < old.numbers.len() {
             self.age = self.rows.numbers.len() as u64;
             (self.grown, self.fitted) = (0, 0);
-            (self.boosted, self.forest, self.mixtures) = (None, Vec::new(), Vec::new());
+            (self.boosted, self.forest, self.combined) = (None, Vec::new(), Vec::new());
         }
+    }
+
+    /// The experts combined before the first row. For labels the kernel experts count as much as all trees.
+    fn combination(&self) -> Combination {
+        if !self.are_labels {
+            return Combination::Mean(Mixture::new(self.mixture, Loss::Squared, EXPERTS));
+        }
+        let mut weights = [0.0; TERMS];
+        weights[0] = 0.5;
+        weights[1..EXPERTS].fill(0.5 / (EXPERTS - 1) as f64);
+        Combination::Odds(Box::new(LogOdds::new(weights, PRIOR)))
     }
 
     /// Trees of the forest that there should be by now, those grown again included: all of them at first, then again as many
@@ -215,11 +293,14 @@ impl TreeStage {
         if self.capacity == 0 || !fits && self.grown >= due {
             return Ok(());
         }
-        let unit = |deviation: &f64| if *deviation > 0.0 { *deviation } else { 1.0 };
+        let unit = |deviation: &f64| if *deviation > 0.0 && !self.are_labels { *deviation } else { 1.0 };
         let units: Vec<f64> = deviations.iter().map(unit).collect();
         let (features, p, width) = (self.features, self.outputs, self.row_width());
         let stored = || self.rows.values.chunks_exact(width + p + 1);
         let winsorized = |numbers: Vec<f64>| {
+            if self.are_labels {
+                return numbers;
+            }
             let numbers = Array2::from_shape_vec((self.rows.numbers.len(), p), numbers).unwrap_or_default();
             tamed(&numbers, &self.winsorizer).into_raw_vec_and_offset().0
         };
@@ -227,16 +308,18 @@ impl TreeStage {
         let weights: Vec<f64> = stored().map(|row| row[width + p]).collect();
         let weights = &weights;
         if fits {
-            let x: Vec<f64> = stored().flat_map(|row| &row[..features]).copied().collect();
-            let rows = Rows { x: &x, y: &targets, weights, features, outputs: p };
-            self.boosted = Some(Boosted::fit(&rows, &units, &self.params.boosting(), self.age)?);
+            let seen = self.features;
+            let x: Vec<f64> = stored().flat_map(|row| &row[..seen]).copied().collect();
+            let rows = Rows { x: &x, y: &targets, weights, features: seen, outputs: p };
+            let how = Boosting { logistic: self.are_labels, ..self.params.boosting() };
+            self.boosted = Some(Boosted::fit(&rows, &units, &how, self.age)?);
             self.fitted = self.age;
         }
         let stored = || self.rows.values.chunks_exact(width + p + 1);
         let x: Vec<f64> = stored().flat_map(|row| &row[..width]).copied().collect();
         let made = stored().flat_map(|row| &row[features..width]);
         // The first residual is the target itself.
-        let left = winsorized(targets.iter().zip(made).map(|(target, made)| target - made).collect());
+        let left = winsorized(targets.iter().zip(made).map(|pair| self.left(pair)).collect());
         let rows = Rows { x: &x, y: &left, weights, features: width, outputs: p };
         while self.grown < due {
             let tree = Tree::grow(&rows, &units, &self.params.growing(), self.grown)?;
@@ -248,7 +331,7 @@ impl TreeStage {
             }
             self.grown += 1;
             if self.grown == trees {
-                self.mixtures = vec![Mixture::new(self.mixture, Loss::Squared, EXPERTS); p];
+                self.combined = vec![self.combination(); p];
             }
         }
         Ok(())
@@ -271,6 +354,7 @@ impl TreeParams {
             tried_quantiles: self.tried_quantiles,
             tried_columns: self.boosted_columns,
             row_share: self.row_share,
+            logistic: false,
         }
     }
 }
@@ -290,8 +374,12 @@ impl TreeStage {
         if let Some(boosted) = &self.boosted {
             boosted.write("trees.boosted", out);
         }
-        for (c, mixture) in self.mixtures.iter().enumerate() {
-            out.vector(&format!("trees.mixture.{c}"), &mixture.numbers());
+        for (c, combined) in self.combined.iter().enumerate() {
+            let numbers = match combined {
+                Combination::Mean(mixture) => mixture.numbers(),
+                Combination::Odds(odds) => odds.numbers(),
+            };
+            out.vector(&format!("trees.mixture.{c}"), &numbers);
         }
     }
 
@@ -333,9 +421,20 @@ impl TreeStage {
                 return Err(Error::file("trees.counts have a forest without boosted trees"));
             }
             for c in 0..outputs {
-                let mut mixture = Mixture::new(new.mixture, Loss::Squared, EXPERTS);
-                mixture.resume(&from.vector(&format!("trees.mixture.{c}"), mixture.numbers().len())?)?;
-                new.mixtures.push(mixture);
+                let mut combined = new.combination();
+                let name = format!("trees.mixture.{c}");
+                match &mut combined {
+                    Combination::Mean(mixture) => {
+                        mixture.resume(&from.vector(&name, mixture.numbers().len())?)?;
+                    }
+                    Combination::Odds(odds) => {
+                        odds.resume(&from.vector(&name, LogOdds::<TERMS>::NUMBERS)?);
+                        if !odds.is_sound() {
+                            return Err(Error::file(format!("{name} is none of labels")));
+                        }
+                    }
+                }
+                new.combined.push(combined);
             }
         }
         Ok(new)

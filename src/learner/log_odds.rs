@@ -1,0 +1,159 @@
+//! Logarithms of odds: of scores, and learned as linear functions of few numbers.
+
+use super::Loss;
+
+/// Shares nearer to 0 and 1 than this differ as much in the logarithm of their odds as they do at one half.
+const EDGE: f64 = 0.01;
+
+/// Largest weight.
+const LARGEST: f64 = 1e100;
+
+/// The logarithm of the odds of the share `(1 + score) / 2`, which a score of `2 p - 1` stands for; linear beyond the edges.
+pub(crate) fn odds_of_linear(score: f64) -> f64 {
+    let share = 0.5 + 0.5 * score;
+    let inner = share.clamp(EDGE, 1.0 - EDGE);
+    (inner / (1.0 - inner)).ln() + 4.0 * (share - inner)
+}
+
+/// The score that [`odds_of_linear`] takes to this.
+pub(crate) fn linear_of_odds(odds: f64) -> f64 {
+    let edge = ((1.0 - EDGE) / EDGE).ln();
+    let inner = odds.clamp(-edge, edge);
+    let share = (1.0 + (-inner).exp()).recip() + 0.25 * (odds - inner);
+    2.0 * share - 1.0
+}
+
+/// The derivative of [`linear_of_odds`].
+pub(crate) fn slope_of_linear(odds: f64) -> f64 {
+    let edge = ((1.0 - EDGE) / EDGE).ln();
+    if odds.abs() < edge { 2.0 * Loss::Logistic.curvature(odds, 1.0) } else { 0.5 }
+}
+
+/// The logarithm of the odds of a class as a linear function of `N` terms, whose weights follow the latest rows: online Newton
+/// steps on the logarithmic loss.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LogOdds<const N: usize> {
+    pub weights: [f64; N],
+    /// Second derivatives of the losses so far: the lower triangle.
+    pub curvature: [[f64; N]; N],
+}
+
+impl<const N: usize> LogOdds<N> {
+    /// Before the first row: as sure of the weights as after this many rows of even odds.
+    pub fn new(weights: [f64; N], prior: [f64; N]) -> Self {
+        let mut curvature = [[0.0; N]; N];
+        prior.into_iter().enumerate().for_each(|(i, prior)| curvature[i][i] = 0.25 * prior);
+        Self { weights, curvature }
+    }
+
+    /// The logarithm of the odds.
+    pub fn apply(&self, terms: &[f64; N]) -> f64 {
+        self.weights.iter().zip(terms).map(|(weight, term)| weight * term).sum()
+    }
+
+    /// Learns the sign of a row, 1 if it is of the class and -1 if not, of positive weight. That of a past row falls by the
+    /// factor `memory`, down to the prior.
+    pub fn learn(&mut self, terms: &[f64; N], sign: f64, weight: f64, memory: f64, prior: [f64; N]) {
+        let log_odds = self.apply(terms);
+        self.curvature.iter_mut().flatten().for_each(|sum| *sum *= memory);
+        for (i, prior) in prior.into_iter().enumerate() {
+            self.curvature[i][i] += 0.25 * prior * (1.0 - memory);
+        }
+        // An implicit step: one row of a large weight passes no minimum.
+        let Some(step) = solve(&self.curvature, *terms) else { return };
+        let scale = weight * step.iter().zip(terms).map(|(step, term)| step * term).sum::<f64>();
+        if !(scale.is_finite() && log_odds.is_finite()) {
+            return;
+        }
+        let slope = Loss::Logistic.proximal_slope(log_odds, sign, scale);
+        let bend = weight * Loss::Logistic.curvature(log_odds - scale * slope, sign);
+        for i in 0..N {
+            for j in 0..=i {
+                self.curvature[i][j] += bend * (terms[i] * terms[j]);
+            }
+        }
+        self.weights.iter_mut().zip(step).for_each(|(to, step)| *to -= weight * slope * step);
+    }
+
+    /// Whether it is a state that learning can reach.
+    pub fn is_sound(&self) -> bool {
+        self.weights.iter().all(|weight| weight.abs() <= LARGEST)
+            && solve(&self.curvature, [0.0; N]).is_some()
+    }
+
+    /// Numbers of its state.
+    pub const NUMBERS: usize = N + N * (N + 1) / 2;
+
+    /// Its state: the weights, then the lower triangle, by rows.
+    pub fn numbers(&self) -> Vec<f64> {
+        let triangle = self.curvature.iter().enumerate().flat_map(|(i, row)| &row[..=i]);
+        self.weights.iter().chain(triangle).copied().collect()
+    }
+
+    /// Resumes from such a state.
+    pub fn resume(&mut self, numbers: &[f64]) {
+        self.weights.iter_mut().zip(numbers).for_each(|(to, from)| *to = *from);
+        self.set_triangle(numbers.get(N..).unwrap_or_default());
+    }
+
+    /// Sets the triangle, as far as the values go.
+    pub fn set_triangle(&mut self, values: &[f64]) {
+        let places = self.curvature.iter_mut().enumerate().flat_map(|(i, row)| row[..=i].iter_mut());
+        places.zip(values).for_each(|(to, from)| *to = *from);
+    }
+}
+
+/// What a positive definite matrix, given by its lower triangle, takes to `right`: by its Cholesky factor; `None` where it
+/// is none.
+fn solve<const N: usize>(matrix: &[[f64; N]; N], right: [f64; N]) -> Option<[f64; N]> {
+    let (mut factor, mut x) = (*matrix, right);
+    for i in 0..N {
+        for j in 0..=i {
+            let inner: f64 = (0..j).map(|k| factor[i][k] * factor[j][k]).sum();
+            let rest = factor[i][j] - inner;
+            factor[i][j] = if i > j { rest / factor[j][j] } else { rest.sqrt() };
+        }
+        if !(factor[i][i] > 0.0 && factor[i][i].is_finite()) {
+            return None;
+        }
+        x[i] = (x[i] - (0..i).map(|k| factor[i][k] * x[k]).sum::<f64>()) / factor[i][i];
+    }
+    for i in (0..N).rev() {
+        let above: f64 = (i + 1..N).map(|k| factor[k][i] * x[k]).sum();
+        x[i] = (x[i] - above) / factor[i][i];
+    }
+    Some(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_and_odds_are_each_others_inverse() {
+        for k in -300..=300 {
+            let score = f64::from(k) / 100.0;
+            assert!((linear_of_odds(odds_of_linear(score)) - score).abs() < 1e-12);
+            let h = 1e-6;
+            let odds = f64::from(k) / 40.0;
+            let slope = (linear_of_odds(odds + h) - linear_of_odds(odds - h)) / (2.0 * h);
+            assert!((slope - slope_of_linear(odds)).abs() < 1e-6, "{odds}");
+        }
+    }
+
+    #[test]
+    fn systems_are_solved() {
+        let lower = [4.0, 1.0, 3.0, 0.5, -0.2, 2.0, 0.1, 0.3, -0.4, 1.5];
+        let mut all = LogOdds::new([0.0; 4], [0.0; 4]);
+        all.set_triangle(&lower);
+        assert_eq!(all.numbers()[4..], lower);
+        let right = [1.0, -2.0, 0.5, 3.0];
+        let x = solve(&all.curvature, right).unwrap();
+        let at = |i: usize, j: usize| all.curvature[i.max(j)][i.min(j)];
+        for (i, right) in right.into_iter().enumerate() {
+            assert!(((0..4).map(|j| at(i, j) * x[j]).sum::<f64>() - right).abs() < 1e-12);
+        }
+        all.set_triangle(&[1.0, 2.0, 1.0]);
+        assert!(!all.is_sound());
+    }
+}
