@@ -25,8 +25,8 @@ class KernelExpertsClassifier(KernelClassifier):
     and regularization, and whether to forget. Its experts minimize the squared hinge, two classes
     as one output, more as one each (one against the rest), and are mixed by this loss.
 
-    From 256 rows on trees join the scores, as of `KernelExperts`: a forest of means of the labels, and
-    trees boosted on the logarithmic loss. `experts_`, `weights_` and `feature_importances_` are
+    From 256 rows on trees join the scores, as of `KernelExperts`: a forest of means of the labels,
+    and trees boosted on the logarithmic loss. `experts_`, `weights_` and `feature_importances_` are
     those of the kernel experts alone.
 
     Probabilities are calibrated along the stream: scale and offset of the log-odds are learned from
