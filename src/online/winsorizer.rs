@@ -205,13 +205,12 @@ pub(crate) fn tamed(sample: &Array2<f64>, params: &WinsorizerParams) -> Array2<f
         if n < 3 {
             continue;
         }
-        let mut sorted = column.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let median = sorted[n / 2];
-        let mut far: Vec<f64> = sorted.iter().map(|value| (value - median).abs()).collect();
-        far.sort_by(f64::total_cmp);
-        far.truncate(n - (n / params.rare).max(1));
-        let square = far.iter().map(|far| far * far).sum::<f64>() / far.len() as f64;
+        let mut values = column.to_vec();
+        let median = *values.select_nth_unstable_by(n / 2, f64::total_cmp).1;
+        let mut far: Vec<f64> = column.iter().map(|value| (value - median).abs()).collect();
+        let most = n - (n / params.rare).max(1);
+        let near = far.select_nth_unstable_by(most, f64::total_cmp).0;
+        let square = near.iter().map(|far| far * far).sum::<f64>() / near.len() as f64;
         column.mapv_inplace(|value| winsorized(value, median, square.sqrt(), params));
     }
     out

@@ -1,8 +1,7 @@
 //! Columns as bins between quantiles.
 
-use super::Rows;
-
 /// Rows of which each number is the count of thresholds below it.
+#[derive(Clone, Debug)]
 pub(super) struct Binned {
     /// One column after the other.
     bins: Vec<u8>,
@@ -12,19 +11,16 @@ pub(super) struct Binned {
 }
 
 impl Binned {
-    /// With at most `most` thresholds for a column, fewer than 256.
-    pub fn of(rows: &Rows<'_>, most: usize) -> Self {
-        let (n, d) = (rows.len(), rows.features);
-        let mut bins = Vec::with_capacity(n * d);
-        let mut all = Vec::with_capacity(d);
-        for k in 0..d {
-            let column: Vec<f64> = (0..n).map(|i| rows.value(i, k)).collect();
-            let thresholds = thresholds(&column, most.min(255));
-            let bin = |value: &f64| thresholds.partition_point(|threshold| threshold < value);
-            bins.extend(column.iter().map(|value| u8::try_from(bin(value)).unwrap_or(u8::MAX)));
-            all.push(thresholds);
-        }
-        Self { bins, rows: n, thresholds: all }
+    pub fn new(rows: usize) -> Self {
+        Self { bins: Vec::new(), rows, thresholds: Vec::new() }
+    }
+
+    /// Adds a column, with at most `most` thresholds, fewer than 256.
+    pub fn add(&mut self, column: &[f64], most: usize) {
+        let thresholds = thresholds(column, most.min(255));
+        let bin = |value: &f64| thresholds.partition_point(|threshold| threshold < value);
+        self.bins.extend(column.iter().map(|value| u8::try_from(bin(value)).unwrap_or(u8::MAX)));
+        self.thresholds.push(thresholds);
     }
 
     /// The bins of a column.
@@ -65,15 +61,17 @@ mod tests {
 
     #[test]
     fn bins_count_the_thresholds_below() {
-        let x: Vec<f64> = (0..1000).flat_map(|i| [f64::from(i % 7), f64::from(i * i), 4.0]).collect();
-        let (y, weights) = (vec![0.0; 1000], vec![1.0; 1000]);
-        let rows = Rows { x: &x, y: &y, weights: &weights, features: 3, outputs: 1 };
-        let binned = Binned::of(&rows, 250);
+        let functions: [fn(i32) -> f64; 3] = [|i| f64::from(i % 7), |i| f64::from(i * i), |_| 4.0];
+        let columns = functions.map(|value| (0..1000).map(value).collect::<Vec<_>>());
+        let mut binned = Binned::new(1000);
+        for column in &columns {
+            binned.add(column, 250);
+        }
         assert_eq!(binned.thresholds.iter().map(Vec::len).collect::<Vec<_>>(), [6, 250, 0]);
         for k in 0..3 {
             let mut counts = vec![0; 256];
             for (i, bin) in binned.column(k).iter().enumerate() {
-                let below = binned.thresholds[k].iter().filter(|t| **t < rows.value(i, k)).count();
+                let below = binned.thresholds[k].iter().filter(|t| **t < columns[k][i]).count();
                 assert_eq!(usize::from(*bin), below);
                 counts[below] += 1;
             }

@@ -2,38 +2,64 @@
 //!
 //! Each is a cell of basis and learner like any other: the coordinates of a row are the indicators of the nodes that it
 //! falls in, and the learner is the shrunken mean of each node. A [`Tree`] takes rows as they come; [`Boosted`] trees
-//! are fitted to stored rows.
+//! are fitted to stored rows. Both are made in parts ([`Gradual`]).
 
 mod boosted;
 mod cuts;
+mod fitting;
+mod gradual;
 mod tree;
 
 pub(crate) use boosted::{Boosted, Boosting};
-pub(crate) use tree::{Growing, Tree};
+pub(crate) use fitting::Fitting;
+pub(crate) use gradual::Gradual;
+pub(crate) use tree::{Growing, Growth, Tree};
 
-/// Rows to learn, one after the other.
-#[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
-    /// Numbers of all rows (n, features), targets (n, outputs) and weights (n).
-    pub x: &'a [f64],
-    pub y: &'a [f64],
-    pub weights: &'a [f64],
-    /// Numbers of a row, and its targets.
-    pub features: usize,
-    pub outputs: usize,
+/// Rows are copied in blocks of as many, so that both layouts stay in the cache.
+const COPIED: usize = 32;
+
+/// Rows to learn, by columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    /// Numbers (features, n), targets (n, outputs) and weights (n).
+    columns: Vec<f64>,
+    targets: Vec<f64>,
+    weights: Vec<f64>,
+    features: usize,
+    outputs: usize,
 }
 
-impl Rows<'_> {
+impl Rows {
+    /// As many rows as there are weights, each of the first numbers of `row`.
+    pub fn new<'a>(
+        (features, outputs): (usize, usize),
+        row: impl Fn(usize) -> &'a [f64],
+        targets: Vec<f64>,
+        weights: Vec<f64>,
+    ) -> Self {
+        let n = weights.len();
+        let mut columns = vec![0.0; features * n];
+        for start in (0..n).step_by(COPIED) {
+            let end = n.min(start + COPIED);
+            for k in 0..features {
+                for (i, value) in columns[k * n + start..k * n + end].iter_mut().enumerate() {
+                    *value = row(start + i)[k];
+                }
+            }
+        }
+        Self { columns, targets, weights, features, outputs }
+    }
+
     fn len(&self) -> usize {
         self.weights.len()
     }
 
-    fn value(&self, row: usize, column: usize) -> f64 {
-        self.x[row * self.features + column]
+    fn column(&self, k: usize) -> &[f64] {
+        &self.columns[k * self.len()..(k + 1) * self.len()]
     }
 
     fn target(&self, row: usize, output: usize) -> f64 {
-        self.y[row * self.outputs + output]
+        self.targets[row * self.outputs + output]
     }
 
     /// Weighted mean of the targets.
@@ -72,9 +98,24 @@ mod tests {
             Self { x, y, weights: (0..n).map(|i| 0.5 + (i % 3) as f64).collect(), outputs }
         }
 
-        pub fn rows(&self) -> Rows<'_> {
-            let Self { x, y, weights, outputs } = self;
-            Rows { x, y, weights, features: 3, outputs: *outputs }
+        pub fn rows(&self) -> Rows {
+            self.first(self.weights.len())
+        }
+
+        pub fn first(&self, n: usize) -> Rows {
+            let (y, weights) = (self.y[..n * self.outputs].to_vec(), self.weights[..n].to_vec());
+            Rows::new((3, self.outputs), |i| &self.x[3 * i..], y, weights)
+        }
+    }
+
+    #[test]
+    fn rows_are_stored_by_columns() {
+        for n in [0, 1, 31, 32, 33, 100] {
+            let stream = Stream::new(n, 2);
+            let rows = stream.rows();
+            for (i, x) in stream.x.chunks(3).enumerate() {
+                assert!((0..3).all(|k| rows.column(k)[i].to_bits() == x[k].to_bits()));
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! A tree whose nodes learn each row on arrival.
 
+use std::ops::Range;
+
 use super::Rows;
+use super::gradual::Steps;
 use crate::error::{Error, Result};
-use crate::interrupt::check;
 use crate::persist::{Reader, Writer};
 use crate::random::{below, bits, uniform};
 
@@ -12,9 +14,6 @@ const ROUNDING: f64 = 1e-9;
 
 /// Most levels of nodes: rows that need more are nearly alike.
 const MAX_DEPTH: usize = 40;
-
-/// Rows between two checks for an interrupt.
-const ROWS_AT_ONCE: usize = 1 << 14;
 
 /// Most nodes of a tree in a file.
 const MAX_NODES: u64 = 1 << 24;
@@ -50,49 +49,15 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Grown from rows, at least one, whose targets have these units. Can be [broken off](crate::interrupt).
-    pub fn grow(rows: &Rows<'_>, units: &[f64], how: &Growing, seed: u64) -> Result<Self> {
-        let mut order: Vec<u32> = (0..rows.len()).map(|i| u32::try_from(i).unwrap_or(u32::MAX)).collect();
-        let mut tree = Self { nodes: Vec::new(), sums: Vec::new() };
-        tree.push(rows, &order);
-        let mut open = vec![(0, 0, order.len(), 0)];
-        let mut columns: Vec<usize> = (0..rows.features).collect();
-        let mut since = 0;
-        while let Some((node, start, end, depth)) = open.pop() {
-            since += end - start;
-            if since > ROWS_AT_ONCE {
-                check()?;
-                since = 0;
-            }
-            if depth >= MAX_DEPTH || end - start < how.min_rows {
-                continue;
-            }
-            let own = &mut order[start..end];
-            let seed = bits(seed, node as u64);
-            let totals = &tree.sums[node * (rows.outputs + 1)..][..=rows.outputs];
-            let Some((column, threshold)) = cut(rows, own, (totals, units), how, (seed, &mut columns)) else {
-                continue;
-            };
-            // The order of the rows is kept, so that sums do not depend on how a stream is split
-            // into calls.
-            let (left, right): (Vec<u32>, Vec<u32>) =
-                own.iter().partition(|i| rows.value(**i as usize, column) <= threshold);
-            own[..left.len()].copy_from_slice(&left);
-            own[left.len()..].copy_from_slice(&right);
-            let child = tree.nodes.len();
-            let link = |value: usize| u32::try_from(value).unwrap_or(0);
-            tree.nodes[node] = Node { threshold, column: link(column), child: link(child) };
-            tree.push(rows, &left);
-            tree.push(rows, &right);
-            let middle = start + left.len();
-            open.push((child + 1, middle, end, depth + 1));
-            open.push((child, start, middle, depth + 1));
-        }
-        Ok(tree)
+    /// A leaf with these rows.
+    fn of(rows: &Rows, own: &[u32]) -> Self {
+        let mut new = Self { nodes: Vec::new(), sums: Vec::new() };
+        new.push(rows, own);
+        new
     }
 
     /// Adds a leaf with these rows.
-    fn push(&mut self, rows: &Rows<'_>, own: &[u32]) {
+    fn push(&mut self, rows: &Rows, own: &[u32]) {
         self.nodes.push(Node { threshold: 0.0, column: 0, child: 0 });
         let at = self.sums.len();
         self.sums.resize(at + rows.outputs + 1, 0.0);
@@ -182,8 +147,90 @@ impl Tree {
     }
 }
 
+/// Trees in the making, one after the other and a step a node.
+#[derive(Clone, Debug)]
+pub(crate) struct Growth {
+    rows: Rows,
+    /// Units of the targets.
+    units: Vec<f64>,
+    how: Growing,
+    /// Seeds of the trees that are not begun, the next one last.
+    seeds: Vec<u64>,
+    done: Vec<Tree>,
+    seed: u64,
+    tree: Tree,
+    /// The rows of the nodes of this tree, and those nodes that may be cut, with their part of these rows and their depth.
+    order: Vec<u32>,
+    open: Vec<(usize, Range<usize>, usize)>,
+    columns: Vec<usize>,
+}
+
+impl Growth {
+    /// A tree for each seed, from rows, at least one, whose targets have these units.
+    pub fn new(rows: Rows, units: Vec<f64>, how: Growing, mut seeds: Vec<u64>) -> Self {
+        seeds.reverse();
+        let tree = Tree { nodes: Vec::new(), sums: Vec::new() };
+        let columns = (0..rows.features).collect();
+        let (done, order, open) = (Vec::new(), Vec::new(), Vec::new());
+        Self { rows, units, how, seeds, done, seed: 0, tree, order, open, columns }
+    }
+
+    /// Cuts a node, if it has enough rows that differ.
+    fn grow(&mut self, node: usize, range: Range<usize>, depth: usize) {
+        let own = &mut self.order[range.clone()];
+        if depth >= MAX_DEPTH || own.len() < self.how.min_rows {
+            return;
+        }
+        let seed = bits(self.seed, node as u64);
+        let outputs = self.rows.outputs;
+        let totals = &self.tree.sums[node * (outputs + 1)..][..=outputs];
+        let found = cut(&self.rows, own, (totals, &self.units), &self.how, (seed, &mut self.columns));
+        let Some((column, threshold)) = found else { return };
+        // The order of the rows is kept, so that sums do not depend on how a stream is split
+        // into calls.
+        let values = self.rows.column(column);
+        let (left, right): (Vec<u32>, Vec<u32>) = own.iter().partition(|i| values[**i as usize] <= threshold);
+        own[..left.len()].copy_from_slice(&left);
+        own[left.len()..].copy_from_slice(&right);
+        let child = self.tree.nodes.len();
+        let link = |value: usize| u32::try_from(value).unwrap_or(0);
+        self.tree.nodes[node] = Node { threshold, column: link(column), child: link(child) };
+        self.tree.push(&self.rows, &left);
+        self.tree.push(&self.rows, &right);
+        let middle = range.start + left.len();
+        self.open.push((child + 1, middle..range.end, depth + 1));
+        self.open.push((child, range.start..middle, depth + 1));
+    }
+}
+
+impl Steps for Growth {
+    type Made = Vec<Tree>;
+
+    fn step(&mut self) -> Option<usize> {
+        if let Some((node, range, depth)) = self.open.pop() {
+            let read = range.len() * (2 * self.how.tried_columns.min(self.rows.features) + 4);
+            self.grow(node, range, depth);
+            if self.open.is_empty() {
+                self.done
+                    .push(std::mem::replace(&mut self.tree, Tree { nodes: Vec::new(), sums: Vec::new() }));
+            }
+            return Some(read);
+        }
+        self.seed = self.seeds.pop()?;
+        let n = self.rows.len();
+        self.order = (0..n).map(|i| u32::try_from(i).unwrap_or(u32::MAX)).collect();
+        self.tree = Tree::of(&self.rows, &self.order);
+        self.open.push((0, 0..n, 0));
+        Some(4 * n)
+    }
+
+    fn finish(self) -> Vec<Tree> {
+        self.done
+    }
+}
+
 /// Adds sums of the targets and the weight of rows that are meant, in their order.
-fn add_rows(rows: &Rows<'_>, own: &[u32], is_meant: impl Fn(usize) -> bool, sums: &mut [f64]) {
+fn add_rows(rows: &Rows, own: &[u32], is_meant: impl Fn(usize) -> bool, sums: &mut [f64]) {
     let p = rows.outputs;
     for i in own.iter().map(|i| *i as usize) {
         let weight = if is_meant(i) { rows.weights[i] } else { 0.0 };
@@ -196,7 +243,7 @@ fn add_rows(rows: &Rows<'_>, own: &[u32], is_meant: impl Fn(usize) -> bool, sums
 
 /// The best of random cuts of some rows, with these sums, if their targets and columns differ: it leaves the least squares.
 fn cut(
-    rows: &Rows<'_>,
+    rows: &Rows,
     own: &[u32],
     (totals, units): (&[f64], &[f64]),
     how: &Growing,
@@ -221,8 +268,9 @@ fn cut(
         columns.swap(at, at + usize::try_from(below(seed, 2 * at as u64, left)).unwrap_or(0));
         let k = columns[at];
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        let values = rows.column(k);
         for &i in own {
-            let value = rows.value(i as usize, k);
+            let value = values[i as usize];
             low = low.min(value);
             high = high.max(value);
         }
@@ -233,7 +281,7 @@ fn cut(
         let share = uniform(seed, 2 * at as u64 + 1);
         let threshold = (low * (1.0 - share) + high * share).clamp(low, high.next_down());
         sums.fill(0.0);
-        add_rows(rows, own, |i| rows.value(i, k) <= threshold, &mut sums);
+        add_rows(rows, own, |i| values[i] <= threshold, &mut sums);
         let (weight, other) = (sums[p], totals[p] - sums[p]);
         if weight <= 0.0 || other <= 0.0 {
             continue;
@@ -257,6 +305,12 @@ mod tests {
 
     const HOW: Growing = Growing { tried_columns: 2, shrinkage: 3.0, min_rows: 8 };
 
+    fn grow(rows: Rows, units: &[f64], how: Growing, seed: u64) -> Tree {
+        let mut steps = Growth::new(rows, units.to_vec(), how, vec![seed]);
+        while steps.step().is_some() {}
+        steps.finish().remove(0)
+    }
+
     /// The boxes of all nodes: the cuts that rows on the way to them pass, as column, threshold and whether above it.
     fn boxes(tree: &Tree) -> Vec<Vec<(usize, f64, bool)>> {
         let mut boxes = vec![Vec::new(); tree.nodes.len()];
@@ -275,28 +329,22 @@ mod tests {
         for outputs in [1, 2] {
             let stream = Stream::new(400, outputs);
             let rows = stream.rows();
-            let start = Rows {
-                x: &rows.x[..900],
-                y: &rows.y[..300 * outputs],
-                weights: &rows.weights[..300],
-                ..rows
-            };
-            let mut tree = Tree::grow(&start, &[1.0, 2.0], &HOW, 5).unwrap();
+            let mut tree = grow(stream.first(300), &[1.0, 2.0][..outputs], HOW, 5);
             let boxes = boxes(&tree);
             assert!(boxes.len() > 60);
             for i in 300..400 {
-                tree.learn(&rows.x[3 * i..][..3], &rows.y[outputs * i..][..outputs], rows.weights[i]);
+                tree.learn(&stream.x[3 * i..][..3], &stream.y[outputs * i..][..outputs], stream.weights[i]);
             }
             // The indicators of all nodes, and by them the sums of each.
             let is_in = |x: &[f64], node: usize| boxes[node].iter().all(|&(k, t, above)| (x[k] > t) == above);
-            for (j, x) in rows.x.chunks(3).enumerate().step_by(7) {
+            for (j, x) in stream.x.chunks(3).enumerate().step_by(7) {
                 for least in [1e9, 64.0, 1.0] {
                     let mut mean = vec![0.0; outputs];
                     let mut nodes: Vec<usize> = (0..boxes.len()).filter(|node| is_in(x, *node)).collect();
                     nodes.sort_by_key(|node| boxes[*node].len());
                     for node in nodes {
                         let own: Vec<usize> =
-                            (0..400).filter(|i| is_in(&rows.x[3 * i..][..3], node)).collect();
+                            (0..400).filter(|i| is_in(&stream.x[3 * i..][..3], node)).collect();
                         let weight: f64 = own.iter().map(|i| rows.weights[*i]).sum();
                         if weight < least && node > 0 {
                             break;
@@ -319,7 +367,7 @@ mod tests {
     #[test]
     fn all_levels_are_found_on_one_way_down() {
         let stream = Stream::new(500, 1);
-        let tree = Tree::grow(&stream.rows(), &[1.0], &HOW, 1).unwrap();
+        let tree = grow(stream.rows(), &[1.0], HOW, 1);
         let levels = [64.0, 8.0, 1.0];
         for x in stream.x.chunks(3) {
             let (mut mean, mut all) = ([0.0], [0.0; 3]);
@@ -335,7 +383,7 @@ mod tests {
     #[test]
     fn a_tree_learns_and_rows_that_are_alike_are_one_leaf() {
         let stream = Stream::new(2000, 1);
-        let tree = Tree::grow(&stream.rows(), &[1.0], &Growing { tried_columns: 3, ..HOW }, 1).unwrap();
+        let tree = grow(stream.rows(), &[1.0], Growing { tried_columns: 3, ..HOW }, 1);
         let mut squares = [0.0; 2];
         for (x, y) in stream.x.chunks(3).zip(&stream.y) {
             let mut made = [0.0];
@@ -345,15 +393,15 @@ mod tests {
         }
         assert!(squares[0] < 0.1 * squares[1], "{squares:?}");
         let alike = Stream { x: [1.0, 2.0, 3.0].repeat(2000), ..Stream::new(2000, 1) };
-        assert_eq!(Tree::grow(&alike.rows(), &[1.0], &HOW, 1).unwrap().nodes.len(), 1);
+        assert_eq!(grow(alike.rows(), &[1.0], HOW, 1).nodes.len(), 1);
         let same = Stream { y: vec![4.0; 2000], ..Stream::new(2000, 1) };
-        assert_eq!(Tree::grow(&same.rows(), &[1.0], &HOW, 1).unwrap().nodes.len(), 1);
+        assert_eq!(grow(same.rows(), &[1.0], HOW, 1).nodes.len(), 1);
     }
 
     #[test]
     fn a_file_of_another_kind_of_tree_is_refused() {
         let stream = Stream::new(300, 1);
-        let tree = Tree::grow(&stream.rows(), &[1.0], &HOW, 1).unwrap();
+        let tree = grow(stream.rows(), &[1.0], HOW, 1);
         let read = |tree: &Tree| {
             let mut out = Writer::default();
             tree.write("tree", &mut out);

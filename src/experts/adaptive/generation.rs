@@ -85,8 +85,11 @@ fn unless_interrupted<T>(outcome: Result<T>) -> Result<Option<T>> {
     }
 }
 
+/// Most rows of such a step while trees are made, a part each row.
+const ROWS_WITH_TREES: usize = 32;
+
 /// Most rows per step of learning: see [`NUMBERS_AT_ONCE`].
-pub(super) fn rows_of_width(columns: usize) -> usize {
+fn rows_of_width(columns: usize) -> usize {
     (NUMBERS_AT_ONCE / columns.max(1)).max(1)
 }
 
@@ -118,10 +121,16 @@ fn next_after(rows: u64, params: &RefitParams) -> u64 {
 
 impl State {
     /// Rows until the next [decision](Self::turn), if none has weight 0.
-    pub(super) fn rows_to_turn(&self) -> usize {
+    fn rows_to_turn(&self) -> usize {
         let block = self.block() - self.met % self.block();
         let age = self.buffer.age();
         usize::try_from(block.min(next_after(age, &self.params.refits) - age)).unwrap_or(usize::MAX)
+    }
+
+    /// Most rows that are learned in one step.
+    pub(super) fn rows_of_step(&self) -> usize {
+        let most = if self.trees.are_made() { ROWS_WITH_TREES } else { usize::MAX };
+        self.rows_to_turn().min(rows_of_width(self.buffer.n_features())).min(most)
     }
 
     /// Rows of a block.
@@ -138,26 +147,19 @@ impl State {
         if next_after(age - 1, &spec.params.refits) == age && far {
             self.begin(spec, Pending::Scheduled)?;
         }
-        self.look_at_block(spec)?;
-        self.grow_trees()
-    }
-
-    /// Grows the trees that are due, at the end of a block of rows.
-    fn grow_trees(&mut self) -> Result<()> {
-        if self.met.is_multiple_of(self.block()) { self.trees.grow(&self.deviation) } else { Ok(()) }
+        self.look_at_block(spec)
     }
 
     /// Repeats an interrupted refit, then continues with the decisions after it.
     pub(super) fn resume(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         match self.pending {
-            None => {}
-            Some(Pending::OfBlock) => self.begin(spec, Pending::OfBlock)?,
+            None => Ok(()),
+            Some(Pending::OfBlock) => self.begin(spec, Pending::OfBlock),
             Some(Pending::Scheduled) => {
                 self.begin(spec, Pending::Scheduled)?;
-                self.look_at_block(spec)?;
+                self.look_at_block(spec)
             }
         }
-        self.grow_trees()
     }
 
     /// Decisions at the end of a block of rows.

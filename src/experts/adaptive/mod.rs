@@ -50,7 +50,6 @@ use crate::online::winsorizer::tamed;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
 use buffer::spread;
-use generation::rows_of_width;
 use member::Member;
 use row_weights::Weighing;
 use state::State;
@@ -175,7 +174,7 @@ impl Model for AdaptiveExperts {
             if state.resume(&self.spec).is_err() {
                 break;
             }
-            let end = x.nrows().min(done + state.rows_to_turn().min(rows_of_width(x.ncols())));
+            let end = x.nrows().min(done + state.rows_of_step());
             let of = |end: usize| relative.as_ref().map(|weights| weights.slice(s![done..end]));
             let end = done + state.rows_at_once(y.slice(s![done..end, ..]), of(end));
             let raw = |start: usize, end: usize| weights.map(|weights| weights.slice_move(s![start..end]));

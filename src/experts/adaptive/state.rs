@@ -214,7 +214,7 @@ impl State {
                 self.meet(y, weight);
                 self.movement.add(x, raw.row(i));
                 self.buffer.add(self.met, x, raw.row(i), weight);
-                self.trees.learn(self.met, &said, &targets, weight);
+                self.trees.learn(self.met, &said, (&targets, &self.deviation), weight);
                 self.met += 1;
                 if self.met <= self.params.refits.first_rows
                     && self.members.is_empty()

@@ -356,9 +356,9 @@ fn signs_are_learned_by_their_margins() {
         let right = |(made, sign): (&f64, &f64)| made * sign > 0.0;
         made.iter().zip(&signs).skip(800).filter(|pair| !right(*pair)).count()
     };
-    let all = |loss: Loss| (91..99).map(|seed| mistakes(seed, loss)).sum::<usize>();
+    let all = |loss: Loss| (91..115).map(|seed| mistakes(seed, loss)).sum::<usize>();
     let (squared, hinge) = (all(Loss::Squared), all(Loss::SquaredHinge));
-    assert!(hinge <= squared && hinge < 320, "{hinge} mistakes of 6400, {squared} with the squared loss");
+    assert!(hinge <= squared && hinge < 400, "{hinge} mistakes of 19200, {squared} with the squared loss");
     assert!(AdaptiveSpec { loss: Loss::Absolute, ..AdaptiveSpec::default() }.build().is_err());
 }
 
@@ -594,35 +594,29 @@ fn several_targets_and_weights_of_any_unit_have_trees_too() {
 }
 
 #[test]
-fn trees_that_were_broken_off_are_grown_before_the_next_row() {
-    use crate::interrupt::watched;
-
-    let (x, y) = steps(600, 1);
-    let mut whole = small();
-    whole.learn(x.view(), y.view()).unwrap();
-    let mut broken = 0;
-    for stop in (1..600).step_by(97) {
-        let mut model = small();
-        model.learn(x.slice(s![..500, ..]), y.slice(s![..500, ..])).unwrap();
-        let (part_x, part_y) = (x.slice(s![500..520, ..]).to_owned(), y.slice(s![500..520, ..]).to_owned());
-        let mut asked = 0;
-        let go_on = move || {
-            asked += 1;
-            asked != stop
-        };
-        let (model, done) = watched(go_on, move || {
-            let done = model.learn_while(part_x.view(), part_y.view(), None, None, &mut |_| true);
-            (model, done.unwrap())
-        });
-        broken += usize::from(done < 20);
-        let bytes = model.to_bytes(serde_json::Value::Null).unwrap();
-        let (mut model, _) = AdaptiveExperts::from_bytes(&bytes).unwrap();
-        let rest = s![500 + done.., ..];
-        model.learn(x.slice(rest), y.slice(rest)).unwrap();
-        let difference = model.predict(x.view()).unwrap() - whole.predict(x.view()).unwrap();
-        assert!(difference.iter().all(|d| d.abs() < 1e-8), "stopped at {stop}");
+fn models_that_are_saved_while_trees_are_made_continue_as_if_they_were_not() {
+    for outputs in [1, 2] {
+        let (x, y) = steps(640, outputs);
+        let mut whole = small();
+        whole.learn(x.slice(s![..254, ..]), y.slice(s![..254, ..])).unwrap();
+        let mut model = whole.clone();
+        let mut making = 0;
+        for t in 254..640 {
+            let row = s![t..t + 1, ..];
+            whole.learn(x.slice(row), y.slice(row)).unwrap();
+            model.learn(x.slice(row), y.slice(row)).unwrap();
+            let trees = &model.known().unwrap().trees;
+            if trees.are_made() && (making < 40 || t > 500) {
+                making += 1;
+                let bytes = model.to_bytes(serde_json::Value::Null).unwrap();
+                let (again, _) = AdaptiveExperts::from_bytes(&bytes).unwrap();
+                assert_eq!(again.to_bytes(serde_json::Value::Null).unwrap(), bytes);
+                model = again;
+            }
+        }
+        assert!(making > 10, "{making}");
+        assert_eq!(model.predict(x.view()).unwrap(), whole.predict(x.view()).unwrap());
     }
-    assert!(broken >= 3, "{broken}");
 }
 
 #[test]
@@ -634,10 +628,7 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
     let mut said = Predicted::default();
     for (t, (x, y)) in (0_u64..).zip(x.rows().into_iter().zip(y.rows())) {
         trees.predict(x.iter().copied(), &[0.0], &mut said);
-        trees.learn(t, &said, &y.to_vec(), 1.0);
-        if (t + 1) % 256 == 0 {
-            trees.grow(&[1.0]).unwrap();
-        }
+        trees.learn(t, &said, (&y.to_vec(), &[1.0]), 1.0);
     }
     let mut out = crate::persist::Writer::default();
     trees.write(&mut out);
@@ -656,7 +647,6 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
     assert!(TreeStage::read((3, 1), 1999, &spec, &from).is_err());
     let mut wide = TreeStage::new(3000, 1, &AdaptiveSpec::default());
     wide.predict(std::iter::repeat_n(0.5, 3000), &[0.0], &mut said);
-    (0..400).for_each(|t| wide.learn(t, &said, &[1.0], 1.0));
-    wide.grow(&[1.0]).unwrap();
+    (0..400).for_each(|t| wide.learn(t, &said, (&[1.0], &[1.0]), 1.0));
     assert!(!wide.is_grown());
 }

@@ -3,11 +3,14 @@
 //! The prediction of the kernel experts is one expert of a second mixture; the others are trees. A forest splits on the columns
 //! and on that prediction, and adds the mean residual of the node of a row: nodes of at least 64, 8 and 1 rows are three
 //! experts. Boosted trees are fitted to the targets: the first 40, 120 and 250 of them are three more. Nodes of the forest
-//! learn each row; one tree after another is grown again, each once while the number of rows doubles, and so are the
-//! boosted trees. All are fitted to a bounded reservoir of rows with their prequential predictions.
+//! learn each row; a few trees after others are grown again, each once while the number of rows doubles, and so are the
+//! boosted trees. All are fitted to a copy of a bounded reservoir of rows with their prequential predictions, a part of the
+//! work each row.
 //!
 //! For labels the forest learns the signs themselves, boosting takes Newton steps on the logarithmic loss, and the logarithms of
 //! the odds of all experts are combined linearly, by online Newton steps.
+
+use std::ops::ControlFlow;
 
 use ndarray::Array2;
 
@@ -21,10 +24,10 @@ use crate::online::mixture::Said;
 use crate::online::reservoir::Rows as Reservoir;
 use crate::online::winsorizer::{WinsorizerParams, tamed};
 use crate::persist::{Reader, Writer};
-use crate::trees::{Boosted, Boosting, Growing, Rows, Tree};
+use crate::trees::{Boosted, Boosting, Fitting, Gradual, Growing, Growth, Rows, Tree};
 
 /// Bounds of the memory: numbers of the reservoir, 16 MB, and the fewest rows with which trees are grown. The trees take at
-/// most three times as much.
+/// most three times as much, and twice as much while some are made.
 const MAX_NUMBERS: usize = 1 << 21;
 const MIN_ROWS: usize = 1024;
 
@@ -45,6 +48,14 @@ const MEMORY: f64 = 0.9997;
 
 /// Confidence in the first weights, in rows of even odds.
 const PRIOR: [f64; TERMS] = [16.0; TERMS];
+
+/// Parts of a doubling of the rows in which the trees of the forest are grown again.
+const GROUPS: u64 = 5;
+
+/// Numbers that a part of the work reads: from some milliseconds in the first rows, of which few are made to wait, to half of
+/// one after some thousand.
+const PARTS: (usize, usize) = (1 << 17, 1 << 20);
+const PARTS_OF_ALL: u64 = 1 << 30;
 
 /// How the experts are combined for an output.
 #[derive(Clone, Debug)]
@@ -70,11 +81,13 @@ pub(super) struct TreeStage {
     /// Rows since the last change.
     age: u64,
     forest: Vec<Tree>,
-    /// Trees grown since the last change.
+    /// Trees grown since the last change, and those being grown.
     grown: u64,
+    growing: Option<Gradual<Growth>>,
     boosted: Option<Boosted>,
-    /// Rows when they were fitted.
+    /// Rows when they were fitted, those being fitted included.
     fitted: u64,
+    fitting: Option<Gradual<Fitting>>,
     are_labels: bool,
     /// One an output.
     combined: Vec<Combination>,
@@ -102,8 +115,10 @@ impl TreeStage {
             age: 0,
             forest: Vec::new(),
             grown: 0,
+            growing: None,
             boosted: None,
             fitted: 0,
+            fitting: None,
             are_labels: spec.loss.is_margin(),
             combined: Vec::new(),
         }
@@ -112,6 +127,11 @@ impl TreeStage {
     /// Whether there are trees.
     pub fn is_grown(&self) -> bool {
         !self.combined.is_empty()
+    }
+
+    /// Whether some are being made.
+    pub fn are_made(&self) -> bool {
+        self.fitting.is_some() || self.growing.is_some()
     }
 
     fn row_width(&self) -> usize {
@@ -219,8 +239,14 @@ impl TreeStage {
         }
     }
 
-    /// Learns row `number` of the stream, with a positive weight, after it was predicted.
-    pub fn learn(&mut self, number: u64, predicted: &Predicted, targets: &[f64], weight: f64) {
+    /// Learns row `number` of the stream, with a positive weight, after it was predicted, for targets with these deviations.
+    pub fn learn(
+        &mut self,
+        number: u64,
+        predicted: &Predicted,
+        (targets, deviations): (&[f64], &[f64]),
+        weight: f64,
+    ) {
         if self.capacity == 0 {
             return;
         }
@@ -244,6 +270,7 @@ impl TreeStage {
         let numbers = row.iter().chain(targets).copied().chain(std::iter::once(weight));
         self.rows.sample(self.age, self.capacity, number, numbers, width + self.outputs + 1);
         self.age += 1;
+        self.work(deviations);
     }
 
     /// What the forest learns of a target, given the prediction of the kernel experts: their error, or a label itself.
@@ -262,6 +289,7 @@ impl TreeStage {
         if self.rows.numbers.len() < old.numbers.len() {
             self.age = self.rows.numbers.len() as u64;
             (self.grown, self.fitted) = (0, 0);
+            (self.growing, self.fitting) = (None, None);
             (self.boosted, self.forest, self.combined) = (None, Vec::new(), Vec::new());
         }
     }
@@ -278,63 +306,100 @@ impl TreeStage {
     }
 
     /// Trees of the forest that there should be by now, those grown again included: all of them at first, then again as many
-    /// while the rows double.
+    /// while the rows double, in groups.
     fn due(&self) -> u64 {
+        self.due_in_groups(GROUPS)
+    }
+
+    fn due_in_groups(&self, groups: u64) -> u64 {
         let TreeParams { first_rows, forest_trees, .. } = self.params;
         let Some(doublings) = (self.age / first_rows.max(1)).checked_ilog2() else { return 0 };
         let from = first_rows << doublings;
-        forest_trees * u64::from(1 + doublings) + (self.age - from) * forest_trees / from
+        let group = (from / groups).max(1);
+        let rows = (self.age - from) / group * group;
+        forest_trees * u64::from(1 + doublings) + rows * forest_trees / from
     }
 
-    /// Grows the trees that are due, for targets with these deviations. After an interrupt it resumes.
-    pub fn grow(&mut self, deviations: &[f64]) -> Result<()> {
-        let (due, trees) = (self.due(), self.params.forest_trees);
-        let fits = due > 0 && (self.boosted.is_none() || self.age >= 2 * self.fitted);
-        if self.capacity == 0 || !fits && self.grown >= due {
-            return Ok(());
-        }
-        let unit = |deviation: &f64| if *deviation > 0.0 && !self.are_labels { *deviation } else { 1.0 };
-        let units: Vec<f64> = deviations.iter().map(unit).collect();
-        let (features, p, width) = (self.features, self.outputs, self.row_width());
-        let stored = || self.rows.values.chunks_exact(width + p + 1);
-        let winsorized = |numbers: Vec<f64>| {
-            if self.are_labels {
-                return numbers;
+    /// Does a row's part of the trees that are due, for targets with these deviations.
+    fn work(&mut self, deviations: &[f64]) {
+        if let Some(fitting) = self.fitting.take() {
+            match fitting.work() {
+                ControlFlow::Continue(fitting) => self.fitting = Some(fitting),
+                ControlFlow::Break(boosted) => self.boosted = Some(boosted),
             }
-            let numbers = Array2::from_shape_vec((self.rows.numbers.len(), p), numbers).unwrap_or_default();
-            tamed(&numbers, &self.winsorizer).into_raw_vec_and_offset().0
-        };
-        let targets = winsorized(stored().flat_map(|row| &row[width..width + p]).copied().collect());
-        let weights: Vec<f64> = stored().map(|row| row[width + p]).collect();
-        let weights = &weights;
-        if fits {
-            let seen = self.features;
-            let x: Vec<f64> = stored().flat_map(|row| &row[..seen]).copied().collect();
-            let rows = Rows { x: &x, y: &targets, weights, features: seen, outputs: p };
+        } else if let Some(growing) = self.growing.take() {
+            match growing.work() {
+                ControlFlow::Continue(growing) => self.growing = Some(growing),
+                ControlFlow::Break(trees) => self.plant(trees),
+            }
+        } else if self.age >= self.params.first_rows.max(1) && self.age >= 2 * self.fitted {
+            let (units, targets) = (self.units(deviations), self.winsorized(self.stored_targets().collect()));
             let how = Boosting { logistic: self.are_labels, ..self.params.boosting() };
-            self.boosted = Some(Boosted::fit(&rows, &units, &how, self.age)?);
+            let rows = self.copied(self.features, targets);
+            self.fitting = Some(Gradual::new(Fitting::new(rows, units, how, self.age), self.part()));
             self.fitted = self.age;
+        } else if self.grown < self.due() {
+            let targets = self.winsorized(self.stored_targets().collect());
+            let made = self.stored().flat_map(|row| &row[self.features..self.row_width()]);
+            // The first residual is the target itself.
+            let left = self.winsorized(targets.iter().zip(made).map(|pair| self.left(pair)).collect());
+            let rows = self.copied(self.row_width(), left);
+            let seeds = (self.grown..self.due()).collect();
+            let steps = Growth::new(rows, self.units(deviations), self.params.growing(), seeds);
+            self.growing = Some(Gradual::new(steps, self.part()));
         }
-        let stored = || self.rows.values.chunks_exact(width + p + 1);
-        let x: Vec<f64> = stored().flat_map(|row| &row[..width]).copied().collect();
-        let made = stored().flat_map(|row| &row[features..width]);
-        // The first residual is the target itself.
-        let left = winsorized(targets.iter().zip(made).map(|pair| self.left(pair)).collect());
-        let rows = Rows { x: &x, y: &left, weights, features: width, outputs: p };
-        while self.grown < due {
-            let tree = Tree::grow(&rows, &units, &self.params.growing(), self.grown)?;
-            let place = usize::try_from(self.grown % trees).unwrap_or(0);
+    }
+
+    /// Numbers that a row's part of work begun now reads.
+    fn part(&self) -> usize {
+        let part = usize::try_from(PARTS_OF_ALL / self.age.max(1)).unwrap_or(usize::MAX);
+        part.clamp(PARTS.0, PARTS.1)
+    }
+
+    fn stored(&self) -> std::slice::ChunksExact<'_, f64> {
+        self.rows.values.chunks_exact(self.row_width() + self.outputs + 1)
+    }
+
+    fn stored_targets(&self) -> impl Iterator<Item = f64> {
+        let width = self.row_width();
+        self.stored().flat_map(move |row| &row[width..row.len() - 1]).copied()
+    }
+
+    fn units(&self, deviations: &[f64]) -> Vec<f64> {
+        let unit = |deviation: &f64| if *deviation > 0.0 && !self.are_labels { *deviation } else { 1.0 };
+        deviations.iter().map(unit).collect()
+    }
+
+    /// Targets of the stored rows without outliers; labels have none.
+    fn winsorized(&self, targets: Vec<f64>) -> Vec<f64> {
+        if self.are_labels {
+            return targets;
+        }
+        let targets = Array2::from_shape_vec((self.rows.numbers.len(), self.outputs), targets);
+        tamed(&targets.unwrap_or_default(), &self.winsorizer).into_raw_vec_and_offset().0
+    }
+
+    /// The first numbers of the stored rows, with these targets.
+    fn copied(&self, features: usize, targets: Vec<f64>) -> Rows {
+        let width = self.row_width() + self.outputs + 1;
+        let weights = self.stored().map(|row| row[width - 1]).collect();
+        Rows::new((features, self.outputs), |i| &self.rows.values[i * width..], targets, weights)
+    }
+
+    /// Puts trees in the place of the oldest.
+    fn plant(&mut self, trees: Vec<Tree>) {
+        for tree in trees {
+            let place = usize::try_from(self.grown % self.params.forest_trees).unwrap_or(0);
             if place < self.forest.len() {
                 self.forest[place] = tree;
             } else {
                 self.forest.push(tree);
             }
             self.grown += 1;
-            if self.grown == trees {
-                self.combined = vec![self.combination(); p];
-            }
         }
-        Ok(())
+        if self.combined.is_empty() {
+            self.combined = vec![self.combination(); self.outputs];
+        }
     }
 }
 
@@ -374,6 +439,19 @@ impl TreeStage {
         if let Some(boosted) = &self.boosted {
             boosted.write("trees.boosted", out);
         }
+        // Trees in the making are finished, and come when they would have come.
+        if let Some(fitting) = &self.fitting {
+            let (boosted, rows) = fitting.rest();
+            out.counts("trees.fitting", &[rows]);
+            boosted.write("trees.fitting", out);
+        }
+        if let Some(growing) = &self.growing {
+            let (trees, rows) = growing.rest();
+            out.counts("trees.growing", &[rows, trees.len() as u64]);
+            for (t, tree) in trees.iter().enumerate() {
+                tree.write(&format!("trees.growing.{t}"), out);
+            }
+        }
         for (c, combined) in self.combined.iter().enumerate() {
             let numbers = match combined {
                 Combination::Mean(mixture) => mixture.numbers(),
@@ -403,7 +481,7 @@ impl TreeStage {
         let sound = age <= met
             && age.min(new.capacity as u64) == n as u64
             && fitted <= age
-            && grown <= new.due()
+            && grown <= new.due_in_groups(u64::MAX)
             && trees == forest
             && new.rows.numbers.iter().all(|number| *number < met)
             && new.rows.values.chunks_exact(width).all(|row| row[width - 1] >= 0.0);
@@ -413,13 +491,27 @@ impl TreeStage {
         for t in 0..trees {
             new.forest.push(Tree::read(&format!("trees.forest.{t}"), (new.row_width(), outputs), from)?);
         }
-        if fitted > 0 {
+        if from.has("trees.fitting") {
+            let [rows] = from.counts("trees.fitting")?;
+            let boosted = Boosted::read("trees.fitting", (features, outputs), from)?;
+            new.fitting = Some(Gradual::Made(boosted, rows));
+        }
+        if from.has("trees.growing") {
+            let [rows, trees] = from.counts("trees.growing")?;
+            if trees > spec.params.trees.forest_trees {
+                return Err(Error::file("trees.growing are more than a forest"));
+            }
+            let read = |t| Tree::read(&format!("trees.growing.{t}"), (new.row_width(), outputs), from);
+            new.growing = Some(Gradual::Made((0..trees).map(read).collect::<Result<_>>()?, rows));
+        }
+        if fitted > 0 && (new.fitting.is_none() || from.has("trees.boosted.base")) {
             new.boosted = Some(Boosted::read("trees.boosted", (features, outputs), from)?);
         }
-        if grown >= spec.params.trees.forest_trees {
-            if new.boosted.is_none() {
-                return Err(Error::file("trees.counts have a forest without boosted trees"));
-            }
+        let is_grown = grown >= spec.params.trees.forest_trees;
+        if new.boosted.is_none() && (is_grown || new.growing.is_some()) {
+            return Err(Error::file("trees.counts have a forest without boosted trees"));
+        }
+        if is_grown {
             for c in 0..outputs {
                 let mut combined = new.combination();
                 let name = format!("trees.mixture.{c}");

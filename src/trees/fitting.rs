@@ -1,0 +1,470 @@
+//! Boosted trees in the making.
+
+use super::Rows;
+use super::boosted::{Boosted, Boosting};
+use super::cuts::Binned;
+use super::gradual::Steps;
+use crate::learner::{Loss, odds_of_linear};
+use crate::random::{below, bits, uniform};
+
+/// Longest Newton step on the logarithmic loss.
+const MOST: f64 = 8.0;
+
+/// Times that sorting a column reads each of its numbers, about.
+const SORTING: usize = 16;
+
+/// What is done next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Next {
+    /// Bins of a column.
+    Column(usize),
+    /// The rows, columns and quantiles of a tree.
+    Tree,
+    /// The cuts of a column, by its place among those that are tried.
+    Cuts(usize),
+    /// The values of a tree's leaves.
+    Leaves,
+    Nothing,
+}
+
+/// A column and quantile, with the sum over leaves and outputs of `sum^2 / (weight + shrinkage)` on both sides.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    score: f64,
+    column: usize,
+    quantile: usize,
+}
+
+impl Cut {
+    const NONE: Self = Self { score: f64::NEG_INFINITY, column: 0, quantile: 0 };
+}
+
+/// Boosting, a step a column.
+#[derive(Clone, Debug)]
+pub(crate) struct Fitting {
+    rows: Rows,
+    /// Units of the targets.
+    units: Vec<f64>,
+    how: Boosting,
+    seed: u64,
+    next: Next,
+    made: Boosted,
+    binned: Binned,
+    /// What the trees so far leave over of the targets, in units (n, outputs): the negative slope of the loss.
+    left: Vec<f64>,
+    /// Sums of the trees so far, and second derivatives of the logarithmic loss in units of those at even odds (n, outputs);
+    /// empty for squared errors.
+    sum: Vec<f64>,
+    bends: Vec<f64>,
+    /// The rows that the tree is fitted to, and the leaf of each.
+    chosen: Vec<usize>,
+    leaf: Vec<usize>,
+    /// The columns and quantiles that are tried for it, the best so far for its next level, and the levels before.
+    tried: Vec<(usize, Vec<usize>)>,
+    best: Cut,
+    levels: Vec<Cut>,
+    /// Sums of what is left over, then the weight or that of each output, of each leaf and step of a column.
+    sums: Vec<f64>,
+}
+
+impl Steps for Fitting {
+    type Made = Boosted;
+
+    fn step(&mut self) -> Option<usize> {
+        let n = self.rows.len();
+        match self.next {
+            Next::Column(k) => {
+                self.binned.add(self.rows.column(k), self.how.quantiles);
+                self.next = if k + 1 < self.rows.features { Next::Column(k + 1) } else { self.after_tree() };
+                Some(SORTING * n)
+            }
+            Next::Tree => {
+                self.begin_tree();
+                self.next = Next::Cuts(0);
+                Some(4 * n * self.rows.outputs)
+            }
+            Next::Cuts(tried) => {
+                let read = self.try_column(tried);
+                self.next = Next::Cuts(tried + 1);
+                if tried + 1 == self.tried.len() {
+                    self.cut();
+                    self.next = if self.levels.len() < self.how.depth { Next::Cuts(0) } else { Next::Leaves };
+                }
+                Some(read)
+            }
+            Next::Leaves => {
+                self.set_leaves();
+                self.next = self.after_tree();
+                Some(4 * n * self.rows.outputs)
+            }
+            Next::Nothing => None,
+        }
+    }
+
+    fn finish(self) -> Boosted {
+        self.made
+    }
+}
+
+impl Fitting {
+    /// Of rows whose targets have these units.
+    pub fn new(rows: Rows, units: Vec<f64>, how: Boosting, seed: u64) -> Self {
+        let mut base = rows.means();
+        let (left, sum) = if how.logistic {
+            for mean in &mut base {
+                *mean = odds_of_linear(*mean);
+            }
+            let sum = base.iter().copied().cycle().take(rows.targets.len());
+            (vec![0.0; rows.targets.len()], sum.collect())
+        } else {
+            let unit = units.iter().zip(&base).cycle();
+            let left = rows.targets.iter().zip(unit).map(|(y, (unit, base))| (y - base) / unit);
+            (left.collect(), Vec::new())
+        };
+        let made = Boosted {
+            depth: how.depth,
+            base,
+            columns: Vec::new(),
+            thresholds: Vec::new(),
+            leaves: Vec::new(),
+        };
+        Self {
+            next: if rows.features > 0 { Next::Column(0) } else { Next::Nothing },
+            binned: Binned::new(rows.len()),
+            rows,
+            units,
+            how,
+            seed,
+            made,
+            left,
+            sum,
+            bends: Vec::new(),
+            chosen: Vec::new(),
+            leaf: Vec::new(),
+            tried: Vec::new(),
+            best: Cut::NONE,
+            levels: Vec::new(),
+            sums: Vec::new(),
+        }
+    }
+
+    /// Another tree, if there are to be more, and columns to cut.
+    fn after_tree(&self) -> Next {
+        let is_varying = self.binned.thresholds.iter().any(|cuts| !cuts.is_empty());
+        if is_varying && self.made.len() < self.how.rounds { Next::Tree } else { Next::Nothing }
+    }
+
+    fn begin_tree(&mut self) {
+        let seed = bits(self.seed, self.made.len() as u64);
+        self.take_slopes();
+        let share = self.how.row_share;
+        self.chosen.clear();
+        self.chosen.extend((0..self.rows.len()).filter(|i| share >= 1.0 || uniform(seed, *i as u64) < share));
+        self.leaf.clear();
+        self.leaf.resize(self.chosen.len(), 0);
+        let thresholds = &self.binned.thresholds;
+        let varying = (0..thresholds.len()).filter(|k| !thresholds[*k].is_empty()).collect();
+        self.tried = sampled(varying, self.how.tried_columns, bits(seed, 0))
+            .into_iter()
+            .map(|k| {
+                let all = (0..thresholds[k].len()).collect();
+                (k, sampled(all, self.how.tried_quantiles, bits(seed, 1 + k as u64)))
+            })
+            .collect();
+        self.levels.clear();
+    }
+
+    /// Slopes and second derivatives of the logarithmic loss at the predictions so far, over those at even odds.
+    fn take_slopes(&mut self) {
+        self.bends.clear();
+        for ((sum, y), left) in self.sum.iter().zip(&self.rows.targets).zip(&mut self.left) {
+            *left = -4.0 * Loss::Logistic.derivative(*sum, *y);
+            self.bends.push(4.0 * Loss::Logistic.curvature(*sum, *y));
+        }
+    }
+
+    /// Scores the cuts of a column, and returns how many numbers were read.
+    fn try_column(&mut self, tried: usize) -> usize {
+        let (p, weights, shrinkage) = (self.rows.outputs, self.weights_of_row(), self.how.shrinkage);
+        let width = p + weights;
+        self.add_up(tried);
+        let (column, quantiles) = &self.tried[tried];
+        if tried == 0 {
+            self.best = Cut { column: *column, quantile: quantiles[0], ..Cut::NONE };
+        }
+        let steps = quantiles.len() + 1;
+        let mut scores = vec![0.0; quantiles.len()];
+        for leaf in self.sums.chunks_exact(steps * width) {
+            let total = |c: usize| -> f64 { leaf.iter().skip(c).step_by(width).sum() };
+            for c in 0..p {
+                let own = p + c % weights;
+                let (total, total_weight) = (total(c), total(own));
+                if total_weight <= 0.0 {
+                    continue;
+                }
+                let (mut sum, mut weight) = (0.0, 0.0);
+                for (score, step) in scores.iter_mut().zip(leaf.chunks_exact(width)) {
+                    sum += step[c];
+                    weight += step[own];
+                    let (rest, other) = (total - sum, (total_weight - weight).max(0.0));
+                    *score += sum * sum / (weight + shrinkage) + rest * rest / (other + shrinkage);
+                }
+            }
+        }
+        for (score, quantile) in scores.into_iter().zip(quantiles) {
+            if score > self.best.score {
+                self.best = Cut { score, column: *column, quantile: *quantile };
+            }
+        }
+        self.chosen.len() * (1 + width) + 2 * self.sums.len()
+    }
+
+    /// Sums of each leaf and step between the quantiles of a column.
+    fn add_up(&mut self, tried: usize) {
+        let p = self.rows.outputs;
+        let (column, quantiles) = &self.tried[tried];
+        let (width, steps) = (p + self.weights_of_row(), quantiles.len() + 1);
+        let mut place = [0; 256];
+        for (bin, place) in place.iter_mut().enumerate() {
+            *place = quantiles.partition_point(|quantile| *quantile < bin) * width;
+        }
+        let mut sums = std::mem::take(&mut self.sums);
+        sums.clear();
+        sums.resize((steps << self.levels.len()) * width, 0.0);
+        let bins = self.binned.column(*column);
+        for (leaf, i) in self.leaf.iter().zip(&self.chosen) {
+            let weight = self.rows.weights[*i];
+            let sums = &mut sums[leaf * steps * width + place[usize::from(bins[*i])]..][..width];
+            for (sum, left) in sums[..p].iter_mut().zip(&self.left[i * p..]) {
+                *sum += weight * left;
+            }
+            self.add_weights(*i, &mut sums[p..]);
+        }
+        self.sums = sums;
+    }
+
+    /// Adds the level of the best cut.
+    fn cut(&mut self) {
+        let Cut { column, quantile, .. } = self.best;
+        let bins = self.binned.column(column);
+        for (leaf, i) in self.leaf.iter_mut().zip(&self.chosen) {
+            *leaf = 2 * *leaf + usize::from(usize::from(bins[*i]) > quantile);
+        }
+        self.made.columns.push(u32::try_from(column).unwrap_or(u32::MAX));
+        self.made.thresholds.push(self.binned.thresholds[column][quantile]);
+        self.levels.push(self.best);
+    }
+
+    /// Fits the values of the leaves, and takes the tree from what is left over.
+    fn set_leaves(&mut self) {
+        let (p, how) = (self.rows.outputs, self.how);
+        let mut values = vec![0.0; p << how.depth];
+        let weights_of_leaf = self.weights_of_row();
+        let mut weights = vec![how.shrinkage; weights_of_leaf << how.depth];
+        for (leaf, i) in self.leaf.iter().zip(&self.chosen) {
+            let weight = self.rows.weights[*i];
+            let left = &self.left[i * p..];
+            values[leaf * p..][..p].iter_mut().zip(left).for_each(|(sum, left)| *sum += weight * left);
+            let weights = &mut weights[leaf * weights_of_leaf..][..weights_of_leaf];
+            self.add_weights(*i, weights);
+        }
+        let most = if how.logistic { MOST } else { f64::INFINITY };
+        for (values, weights) in values.chunks_exact_mut(p).zip(weights.chunks_exact(weights_of_leaf)) {
+            for (value, weight) in values.iter_mut().zip(weights.iter().cycle()) {
+                *value = how.rate * (*value / weight).clamp(-most, most);
+            }
+        }
+        let signed = if how.logistic { 1.0 } else { -1.0 };
+        let levels: Vec<_> =
+            self.levels.iter().map(|cut| (self.binned.column(cut.column), cut.quantile)).collect();
+        let moved = if how.logistic { &mut self.sum } else { &mut self.left };
+        for (i, moved) in moved.chunks_exact_mut(p).enumerate() {
+            let leaf =
+                levels.iter().fold(0, |leaf, (bins, q)| 2 * leaf + usize::from(usize::from(bins[i]) > *q));
+            moved.iter_mut().zip(&values[leaf * p..]).for_each(|(moved, value)| *moved += signed * value);
+        }
+        values.chunks_exact_mut(p).for_each(|leaf| {
+            leaf.iter_mut().zip(&self.units).for_each(|(value, unit)| *value *= unit);
+        });
+        self.made.leaves.extend(values);
+    }
+
+    /// Weights of a row: one, or one an output.
+    fn weights_of_row(&self) -> usize {
+        if self.how.logistic { self.rows.outputs } else { 1 }
+    }
+
+    /// Adds the weights of a row.
+    fn add_weights(&self, row: usize, sums: &mut [f64]) {
+        let weight = self.rows.weights[row];
+        if self.how.logistic {
+            let bends = &self.bends[row * self.rows.outputs..];
+            sums.iter_mut().zip(bends).for_each(|(sum, bend)| *sum += weight * bend);
+        } else {
+            sums[0] += weight;
+        }
+    }
+}
+
+/// At most `most` of some values, drawn by a seed, in their order.
+fn sampled(mut values: Vec<usize>, most: usize, seed: u64) -> Vec<usize> {
+    let n = values.len();
+    for i in 0..most.min(n) {
+        let other = below(seed, i as u64, (n - i) as u64);
+        values.swap(i, i + usize::try_from(other).unwrap_or(0));
+    }
+    values.truncate(most);
+    values.sort_unstable();
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Stream;
+    use super::*;
+
+    fn fit(rows: Rows, units: &[f64], how: &Boosting, seed: u64) -> Boosted {
+        let mut steps = Fitting::new(rows, units.to_vec(), *how, seed);
+        while steps.step().is_some() {}
+        steps.finish()
+    }
+
+    const HOW: Boosting = Boosting {
+        rounds: 6,
+        depth: 3,
+        rate: 0.5,
+        shrinkage: 2.0,
+        quantiles: 20,
+        tried_quantiles: 7,
+        tried_columns: 2,
+        row_share: 1.0,
+        logistic: false,
+    };
+
+    #[test]
+    fn trees_are_ridge_regressions_on_the_indicators_of_their_leaves() {
+        let units = [0.5, 4.0];
+        for outputs in [1, 2] {
+            let stream = Stream::new(500, outputs);
+            let rows = stream.rows();
+            let trees = fit(rows.clone(), &units[..outputs], &HOW, 3);
+            assert_eq!(trees.len(), 6);
+            let mut left: Vec<f64> = rows.targets.clone();
+            left.chunks_mut(outputs)
+                .for_each(|y| y.iter_mut().zip(&trees.base).for_each(|(y, base)| *y -= base));
+            for tree in 0..6 {
+                let cut = |level: usize| {
+                    let at = 3 * tree + level;
+                    (trees.columns[at] as usize, trees.thresholds[at])
+                };
+                let leaf =
+                    |x: &[f64]| (0..3).map(cut).fold(0, |leaf, (k, t)| 2 * leaf + usize::from(x[k] > t));
+                let leaves: Vec<usize> = stream.x.chunks(3).map(leaf).collect();
+                for (own, c) in (0..8).flat_map(|own| (0..outputs).map(move |c| (own, c))) {
+                    let of_leaf = || (0..500).filter(|i| leaves[*i] == own);
+                    let sum: f64 = of_leaf().map(|i| rows.weights[i] * left[i * outputs + c]).sum();
+                    let weight: f64 = of_leaf().map(|i| rows.weights[i]).sum();
+                    let found = trees.leaves[(8 * tree + own) * outputs + c];
+                    assert!((found - 0.5 * sum / (weight + 2.0)).abs() < 1e-9 * units[c]);
+                }
+                for (i, left) in left.chunks_mut(outputs).enumerate() {
+                    let values = &trees.leaves[(8 * tree + leaves[i]) * outputs..];
+                    left.iter_mut().zip(values).for_each(|(left, value)| *left -= value);
+                }
+            }
+            for (i, x) in stream.x.chunks(3).enumerate() {
+                let mut made = vec![0.0; 2 * outputs];
+                trees.predict_into(x, &[0, 90], &mut made);
+                for c in 0..outputs {
+                    assert!((made[c] - trees.base[c]).abs() < 1e-12);
+                    let expected = rows.target(i, c) - left[i * outputs + c];
+                    assert!((made[outputs + c] - expected).abs() < 1e-9);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn trees_of_signs_are_newton_steps_on_the_logarithmic_loss_of_each_leaf() {
+        for outputs in [1, 2] {
+            let mut stream = Stream::new(500, outputs);
+            stream.y.iter_mut().for_each(|y| *y = if *y > 0.3 { 1.0 } else { -1.0 });
+            let rows = stream.rows();
+            let how = Boosting { logistic: true, ..HOW };
+            let trees = fit(rows.clone(), &[1.0, 1.0][..outputs], &how, 3);
+            let mut made: Vec<f64> = trees.base.iter().copied().cycle().take(500 * outputs).collect();
+            for tree in 0..6 {
+                let cut = |level: usize| {
+                    let at = 3 * tree + level;
+                    (trees.columns[at] as usize, trees.thresholds[at])
+                };
+                let leaf =
+                    |x: &[f64]| (0..3).map(cut).fold(0, |leaf, (k, t)| 2 * leaf + usize::from(x[k] > t));
+                let leaves: Vec<usize> = stream.x.chunks(3).map(leaf).collect();
+                let before = made.clone();
+                for (own, c) in (0..8).flat_map(|own| (0..outputs).map(move |c| (own, c))) {
+                    let (mut slope, mut bend) = (0.0, 2.0 / 4.0);
+                    for i in (0..500).filter(|i| leaves[*i] == own) {
+                        let share = (1.0 + (-before[i * outputs + c]).exp()).recip();
+                        let target = 0.5 + 0.5 * rows.target(i, c);
+                        slope += rows.weights[i] * (target - share);
+                        bend += rows.weights[i] * share * (1.0 - share);
+                    }
+                    let expected = 0.5 * (slope / bend).clamp(-8.0, 8.0);
+                    let found = trees.leaves[(8 * tree + own) * outputs + c];
+                    assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+                    for i in (0..500).filter(|i| leaves[*i] == own) {
+                        made[i * outputs + c] += found;
+                    }
+                }
+            }
+            let mut said = vec![0.0; outputs];
+            for (i, x) in stream.x.chunks(3).enumerate() {
+                trees.predict_into(x, &[6], &mut said);
+                assert!(said.iter().zip(&made[i * outputs..]).all(|(a, b)| (a - b).abs() < 1e-9));
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_level_is_the_best_of_all_cuts() {
+        let stream = Stream::new(300, 1);
+        let rows = stream.rows();
+        let how = Boosting { depth: 1, rounds: 1, tried_quantiles: 255, tried_columns: 3, ..HOW };
+        let trees = fit(rows.clone(), &[1.0], &how, 3);
+        let mut binned = Binned::new(300);
+        (0..3).for_each(|k| binned.add(rows.column(k), how.quantiles));
+        let score = |k: usize, threshold: f64| {
+            let side = |above: bool| {
+                let column = rows.column(k);
+                let own = || (0..300).filter(|i| (column[*i] > threshold) == above);
+                let sum: f64 = own().map(|i| rows.weights[i] * (rows.targets[i] - trees.base[0])).sum();
+                sum * sum / (own().map(|i| rows.weights[i]).sum::<f64>() + how.shrinkage)
+            };
+            side(false) + side(true)
+        };
+        let all = binned.thresholds.iter().enumerate();
+        let scores = all.flat_map(|(k, cuts)| cuts.iter().map(move |t| (k, *t))).map(|(k, t)| score(k, t));
+        let best = scores.fold(0.0, f64::max);
+        let found = score(trees.columns[0] as usize, trees.thresholds[0]);
+        assert!((found - best).abs() < 1e-9 * best, "{found} {best}");
+    }
+
+    #[test]
+    fn trees_learn_and_columns_without_cuts_leave_the_mean() {
+        let stream = Stream::new(2000, 1);
+        let how = Boosting { rounds: 60, depth: 5, row_share: 0.5, ..HOW };
+        let trees = fit(stream.rows(), &[1.0], &how, 1);
+        let mut squares = [0.0; 2];
+        for (x, y) in stream.x.chunks(3).zip(&stream.y) {
+            let mut made = [0.0];
+            trees.predict_into(x, &[60], &mut made);
+            squares[0] += (made[0] - y).powi(2);
+            squares[1] += y * y;
+        }
+        assert!(squares[0] < 0.1 * squares[1], "{squares:?}");
+        let alike = Stream { x: [1.0, 2.0, 3.0].repeat(2000), ..Stream::new(2000, 1) };
+        let trees = fit(alike.rows(), &[1.0], &how, 1);
+        assert_eq!((trees.len(), trees.base.clone()), (0, alike.rows().means()));
+    }
+}
