@@ -60,7 +60,7 @@ use state::State;
 /// does not depend on how a stream is split into calls. Between refits a row costs the sum over
 /// experts, about `8 m^2` operations for each of five with `m` points in a cell; a refit costs
 /// about 5,000 rows. Memory is that of two refits: at most about 350 MB with 300 points and 20
-/// columns, and at most 64 MB for trees.
+/// columns, and at most 84 MB for trees.
 ///
 /// Trees join the prediction from 256 rows on: a forest on the residuals of the kernel experts (for
 /// labels, on the labels), and boosted trees on the targets. [`members`](Self::members),

@@ -312,7 +312,7 @@ impl Default for OrderParams {
     fn default() -> Self {
         Self {
             latest: 64,
-            difference: 0.4,
+            difference: 0.6,
             distance: 0.3,
             loss_ratio: 0.8,
             blocks_to_confirm: 8,

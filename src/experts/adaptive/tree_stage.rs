@@ -55,7 +55,7 @@ const GROUPS: u64 = 5;
 /// Numbers that a part of the work reads: from some milliseconds in the first rows, of which few are made to wait, to half of
 /// one after some thousand.
 const PARTS: (usize, usize) = (1 << 17, 1 << 20);
-const PARTS_OF_ALL: u64 = 1 << 30;
+const PARTS_OF_ALL: u64 = 1 << 31;
 
 /// How the experts are combined for an output.
 #[derive(Clone, Debug)]
