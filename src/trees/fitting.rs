@@ -109,7 +109,7 @@ impl Steps for Fitting {
 }
 
 impl Fitting {
-    /// Of rows whose targets have these units.
+    /// Begins with rows whose targets have these units.
     pub fn new(rows: Rows, units: Vec<f64>, how: Boosting, seed: u64) -> Self {
         let mut base = rows.means();
         let (left, sum) = if how.logistic {

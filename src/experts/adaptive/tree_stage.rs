@@ -52,8 +52,8 @@ const PRIOR: [f64; TERMS] = [16.0; TERMS];
 /// Parts of a doubling of the rows in which the trees of the forest are grown again.
 const GROUPS: u64 = 5;
 
-/// Numbers that a part of the work reads: from some milliseconds in the first rows, of which few are made to wait, to half of
-/// one after some thousand.
+/// Numbers that a part of the work reads: some milliseconds in the first rows, which are few, and half a millisecond from
+/// 16,384 rows on.
 const PARTS: (usize, usize) = (1 << 17, 1 << 20);
 const PARTS_OF_ALL: u64 = 1 << 31;
 
