@@ -39,6 +39,8 @@ COLUMNS = {
     "large": lambda n, rng: (10**12 + rng.integers(0, 10**6, n)).tolist(),
     "boolean": lambda n, rng: (rng.random(n) < 0.4).tolist(),
     "words": lambda n, rng: rng.choice(["red", "blue", "sea green", "größe", "a,b"], n).tolist(),
+    "answers": lambda n, rng: rng.choice(["yes", "no"], n).tolist(),
+    "letters": lambda n, rng: rng.choice(["Y", "N", "y"], n).tolist(),
     "date": lambda n, rng: [time.date() for time in _times(n, rng)],
     "time": _times,
     "instant": lambda n, rng: [time.replace(tzinfo=dt.UTC) for time in _times(n, rng)],

@@ -376,7 +376,65 @@ def test_types_are_settled_by_counts():
     times = ["2024-01-05", "2024-02-30", "2024-03-01", "2024-03-02"]
     settled = settle(pa.array(times))
     assert (settled.type, settled.odd) == (pa.timestamp("us"), (1, "2024-02-30"))
-    assert settle(pa.array(["yes", "no", "?", "YES"])).type == pa.bool_()
+    assert settle(pa.array(["true", "False", "?", "TRUE"])).type == pa.bool_()
+    for others in (["yes", "no", "?", "YES"], ["t", "f", "f"], ["true", "false", "yes", "no"]):
+        assert settle(pa.array(others)).type == pa.string()
+
+
+def _learned_times(texts, carrier, folder):
+    """Give the model that learns a target from texts that are times."""
+    target = np.sin(np.arange(len(texts)) / 30.0)
+    frame = pd.DataFrame({"t": texts, "y": target})
+    if carrier in {"pandas", "dict"}:
+        columns = frame[["t"]] if carrier == "pandas" else {"t": texts}
+        with pytest.warns(UserWarning, match="times in ISO 8601"):
+            return ks.KernelRegressor().fit(columns, target)
+    path = folder / f"t.{carrier}"
+    if carrier == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    result = run("learn", path, "-t", "y", "--plain", "--save", folder / "model")
+    assert result.exit_code == 0
+    assert "t (time)" in result.stderr
+    return ks.load(folder / "model")
+
+
+@pytest.mark.parametrize("digits", [1, 7, 9])
+@pytest.mark.parametrize("point", [".", ","])
+@pytest.mark.parametrize("carrier", ["csv", "jsonl", "pandas", "dict"])
+def test_times_of_any_precision_are_times_everywhere(tmp_path, digits, point, carrier):
+    """Nanoseconds are more than a column of times holds; they are left out."""
+    whole = [f"2024-01-01T{s // 60:02d}:{s % 60:02d}:07" for s in range(300)]
+    fraction = "123456789"[:digits]
+    fine = _learned_times([f"{text}{point}{fraction}" for text in whole], carrier, tmp_path)
+    plain = _learned_times([f"{text}.{fraction[:6]}" for text in whole], carrier, tmp_path)
+    asked = pd.DataFrame({"t": pd.date_range("2024-01-01", periods=200, freq="90s")})
+    assert np.allclose(fine.predict(asked), plain.predict(asked), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["20240131", "now", "12", "2024W05"])
+@pytest.mark.parametrize("carrier", ["csv", "jsonl", "pandas", "dict"])
+def test_a_cell_that_is_no_time_as_the_others_is_named(tmp_path, form, carrier):
+    texts = [f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(300)]
+    texts[120] = form
+    target = np.arange(300.0)
+    if carrier == "csv":
+        lines = [f"{t},{y}" for t, y in zip(texts, target, strict=True)]
+        (tmp_path / "t.csv").write_text("t,y\n" + "\n".join(lines) + "\n")
+    elif carrier == "jsonl":
+        rows = [json.dumps({"t": t, "y": y}) for t, y in zip(texts, target, strict=True)]
+        (tmp_path / "t.jsonl").write_text("\n".join(rows) + "\n")
+    if carrier in {"csv", "jsonl"}:
+        result = run("learn", tmp_path / f"t.{carrier}", "-t", "y")
+        assert result.exit_code == 1
+        assert "row 121, column 't'" in result.stderr
+        assert repr(form) in result.stderr
+        return
+    columns = {"t": texts} if carrier == "dict" else pd.DataFrame({"t": texts})
+    with pytest.warns(UserWarning, match="times in ISO 8601"):  # noqa: SIM117
+        with pytest.raises(ValueError, match=f"row 120, column 't' is '{form}', which is no time"):
+            ks.KernelRegressor().fit(columns, target)
 
 
 @given(st.lists(st.floats(-1e9, 1e9, allow_nan=False).map(lambda x: round(x, 2)), min_size=1))
@@ -835,7 +893,7 @@ def test_odd_cells_leave_each_type_as_it_is_or_are_named(tmp_path_factory, cells
     """Columns of numbers, truth values, times and words, and a label."""
     folder = tmp_path_factory.mktemp("fuzz")
     whole = [list(row) for row in zip(
-        map(str, U), np.where(V > 0, "yes", "no"), WHEN, WORDS,
+        map(str, U), np.where(V > 0, "true", "false"), WHEN, WORDS,
         np.where(FLOW > 0, "up", "down"), strict=True,
     )]  # fmt: skip
     for row, column, text in cells:

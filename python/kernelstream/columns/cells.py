@@ -276,16 +276,18 @@ def _time(value: Any, zone: str = "") -> float:
     return float(_seconds(np.array([value], "datetime64[us]"))[0])
 
 
-_YEAR = re.compile(r"\d{4}(?!\d)")
+# Python reads 20240131 as a date too, numpy 12 as a year and "now" as the present.
+_DASHED = re.compile(r"\d{4}(-|$)")
+_FINER = re.compile(r"[.,](\d{1,6})\d*")
 
 
 def _parsed(text: str) -> Any:
-    """Read ISO 8601, of whichever of its forms Python or numpy knows."""
+    """Read ISO 8601 with dashes, of whichever of its forms Python or numpy knows."""
+    if _DASHED.match(text) is None:
+        raise ValueError("no time")
     try:
-        return datetime.fromisoformat(text)
+        return datetime.fromisoformat(_FINER.sub(r".\1", text))
     except ValueError:
-        if _YEAR.match(text) is None:  # numpy takes "now" and "today" for times, 12 for a year
-            raise
         return np.datetime64(text, "us")
 
 

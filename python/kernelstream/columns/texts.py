@@ -193,7 +193,7 @@ class Settled:
         Cells that hold a value, and those that are of the type; of a column of text, those that
         are numbers.
     written : tuple of (int, str), or None
-        Place and text of the first number, or truth value, that is not written as programs do.
+        Place and text of the first number that is not written as programs do.
     odd : tuple of (int, str), or None
         Place and text of the first cell that holds a value and is not of the type; of a column
         of text with numbers among its cells, of the first that is no number.
@@ -254,6 +254,9 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
         if numerals.date == CLOCK and not clocks_in(texts):
             continue
         odd = cast_texts(texts, kind, numerals, MISSING, type_)[1]
+        if kind == "boolean":
+            # Others, such as yes and no, are categories, as they are where text has a type.
+            odd |= ~np.asarray(_is_word(texts, _PLAIN_TRUTH))
         n_odd = int(odd.sum())
         n_fitting = n_known - n_odd
         first = (int(odd.argmax()), str(texts[int(odd.argmax())])) if n_odd else None
@@ -265,8 +268,6 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
             )
             found = pa.int64() if is_whole else type_
             written = _unusual(texts, numerals) if kind == "number" else None
-            if kind == "boolean":
-                written = _first(~odd & ~np.asarray(_is_word(texts, _PLAIN_TRUTH)), texts)
             if numerals.date:
                 written = _first(~odd & ~np.asarray(_is_word(texts, MISSING)), texts)
             return Settled(found, numerals, n_known, n_fitting, first, written)
@@ -577,6 +578,8 @@ def _is_day(text: str, form: str) -> bool:
 def _cast_times(texts: pa.Array, fits: pa.Array, type_: pa.DataType) -> tuple[pa.Array, pa.Array]:
     """Cast ISO times; where one is no date, such as 31 February, one by one."""
     wide = pa.timestamp("us", getattr(type_, "tz", None))
+    # Arrow refuses what microseconds cannot hold, and commas.
+    texts = pc.replace_substring_regex(texts, r"[.,](\d{1,6})\d*", r".\1")
     try:
         return texts.cast(wide), fits
     except pa.ArrowInvalid:

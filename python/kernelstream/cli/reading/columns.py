@@ -186,9 +186,6 @@ def _choose_target(
     if classify or any(kind_of(kind) in {"category", "boolean"} for kind in kinds):
         chosen.label = _label(targets, kinds)
         chosen.label_type = plain(table.schema.field(chosen.label).type)
-        settled = table.settled_as(chosen.label)
-        if settled and settled.written and pa.types.is_boolean(settled.type):
-            chosen.label_type = pa.string()  # labels such as yes and no keep their names
         if not classify:
             _refuse_names_of_rows(table, chosen.label)
     else:
@@ -394,6 +391,8 @@ def _note(table: Reader, name: str) -> str:
                 f"{name} is text by its type and holds {WORDS[str(kind)]} {ways}".rstrip()
                 + f", such as {cell!r} in row {row + 1}, and is read so; -c {name} leaves it text"
             )
+        if note := note_of_dates(table, name):
+            return f"{name} is taken for text: {note}"
         if kind not in {"number", "time"} or settled.n_known < _FEW:
             return ""
         remedy = f"; --number {name} takes it for numbers" if kind == "number" else ""

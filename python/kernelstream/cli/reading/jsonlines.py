@@ -86,7 +86,7 @@ class JsonLines(TextTable):
             None
             if columns is None
             else pa.schema(
-                # Times that are not ISO 8601 are cast later.
+                # Texts that are times are cast later, by the rules of all tables of text.
                 [
                     (name, pa.string() if self._is_written(name) else kind)
                     for name, kind in columns.items()
@@ -104,7 +104,7 @@ class JsonLines(TextTable):
         return table if schema is None else table.select(schema.names)
 
     def _is_written(self, name: str) -> bool:
-        return name in self.settled and bool(self.settled[name].numerals.date)
+        return name in self.settled and pa.types.is_temporal(self.settled[name].type)
 
     def _explained(self, error: str) -> tuple[int, str] | None:
         found = _WHERE.fullmatch(error)
