@@ -229,3 +229,30 @@ def test_codes_for_missing_values_are_named_with_their_row(frame, tmp_path):
     assert "trajectories   2" in result.stdout
     result = run("dynamics", tmp_path / "t.csv", "--columns", name.upper() + "_")
     assert "did you mean" in result.stderr
+
+
+@pytest.mark.parametrize("end", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("freq", "form", "shown"),
+    [
+        ("D", "%Y%m%d", "%Y-%m-%d"),
+        ("D", "%Y%m%d%H%M%S", "%Y-%m-%d"),
+        ("SMS", "%Y-%m-%d", "%Y-%m-%d"),
+        ("SME", "%Y-%m-%d", "%Y-%m-%d"),
+        ("WOM-3WED", "%d.%m.%Y", "%Y-%m-%d"),
+        ("2h", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S"),
+        ("2h", "%Y%m%d%H%M", "%Y-%m-%d %H:%M:%S"),
+    ],
+)
+def test_forecasts_continue_the_times_of_a_file(freq, form, shown, end, tmp_path):
+    """Whole numbers such as 20240131 are dates where they are the times."""
+    n = 300
+    times = pd.date_range("2010-01-01", periods=n + 2, freq=freq)
+    value = np.sin(np.arange(n) * 2 * np.pi / 24) + 0.05 * np.random.default_rng(0).normal(size=n)
+    path, output = tmp_path / "t.csv", tmp_path / f"out.{end}"
+    pd.DataFrame({"t": times[:n].strftime(form), "v": value}).to_csv(path, index=False)
+    result = run("dynamics", path, "--time", "t", "--forecast", 2, "--output", output)
+    assert result.exit_code == 0, result.output
+    assert "gap" not in result.output
+    read = pd.read_csv(output) if end == "csv" else pd.read_json(output, lines=True, dtype=False)
+    assert read["t"].astype(str).tolist() == times[n:].strftime(shown).tolist()

@@ -31,7 +31,7 @@ def test_an_even_index_of_times_is_one_trajectory(freq):
     assert lengths(frame(periods=240, freq=freq)) == [240]
 
 
-@pytest.mark.parametrize("freq", ["h", "D", "B", "MS", "ME", "QS", "BME", "7D"])
+@pytest.mark.parametrize("freq", ["h", "D", "B", "MS", "ME", "QS", "BME", "SMS", "SME", "7D"])
 def test_gaps_in_an_index_of_calendar_steps_end_a_trajectory_and_weekends_do_not(freq):
     whole = frame(periods=240, freq=freq)
     parts = pd.concat([whole[:100], whole[130:170], whole[171:]])
@@ -116,6 +116,12 @@ def test_codes_for_missing_values_are_warned_of(code, order):
         ("BMS", "months", 1),
         ("BQE", "months", 3),
         ("BYS", "years", 1),
+        ("SMS", "half months", 1),
+        ("SME", "half months", 1),
+        ("SMS-16", "half months", 1),
+        ("WOM-1MON", "months", 1),
+        ("WOM-3WED", "months", 1),
+        ("LWOM-FRI", "months", 1),
     ],
 )
 def test_steps_of_a_calendar_are_found_and_continued(freq, unit, step):

@@ -1,4 +1,4 @@
-"""Calendar steps of unequal length: months, quarters, years, business days."""
+"""Calendar steps of unequal length: months, half months, quarters, years, business days."""
 
 from __future__ import annotations
 
@@ -23,10 +23,14 @@ class Calendar:
 
     Attributes
     ----------
-    unit : {"months", "years", "business days"}
+    unit : {"months", "half months", "years", "business days"}
         Its unit.
     day : int
         Day of the month, from 1; 0: the last one; not used for business days.
+    second_day : int
+        The other day of half months, of which `day` is the earlier one.
+    weekday : int, or None
+        Day of the week, 0 for Monday: then `day` counts these days of the month.
     in_week : bool
         Whether a day at a weekend is replaced by the business day before, if it is the last one of
         its month, or after.
@@ -35,6 +39,8 @@ class Calendar:
     unit: str
     day: int = 1
     in_week: bool = False
+    second_day: int = 0
+    weekday: int | None = None
 
     def position(self, times: Times) -> NDArray[np.float64]:
         """Give times in units of the calendar."""
@@ -44,8 +50,12 @@ class Calendar:
         if self.unit == "business days":
             found[known] = np.busday_count(np.datetime64("1970-01-01"), days)
         else:
-            months = days.astype("datetime64[M]").astype(np.int64)
+            first = days.astype("datetime64[M]")
+            months = first.astype(np.int64)
             found[known] = months / (_MONTHS_OF_YEAR if self.unit == "years" else 1)
+            if self.unit == "half months":
+                of_month = (days - first.astype("datetime64[D]")) / _DAY + 1
+                found[known] = 2 * months + (of_month > self.day)
         return found
 
     def after(self, last: np.datetime64, step: float, count: int) -> Times:
@@ -57,19 +67,41 @@ class Calendar:
         if self.unit == "business days":
             days = np.busday_offset(day, ahead, roll="backward")
         else:
-            ahead = (
-                ahead
-                if self.unit == "months"
-                else np.rint(np.arange(1, count + 1) * step * _MONTHS_OF_YEAR).astype(np.int64)
-            )
-            months = day.astype("datetime64[M]") + ahead
-            ends = (months + 1).astype("datetime64[D]") - _DAY
-            first = months.astype("datetime64[D]")
-            days = ends if not self.day else np.minimum(first + (self.day - 1) * _DAY, ends)
+            first = day.astype("datetime64[M]")
+            if self.unit == "half months":
+                ahead += int(day > first.astype("datetime64[D]") + (self.day - 1) * _DAY)
+                months = first + ahead // 2
+                days = np.where(
+                    ahead % 2, _days_of(months, self.second_day), _days_of(months, self.day)
+                )
+            elif self.weekday is not None:
+                days = _weekdays_of(first + ahead, self.day, self.weekday)
+            else:
+                years = self.unit == "years"
+                months = np.rint(np.arange(1, count + 1) * step * (_MONTHS_OF_YEAR if years else 1))
+                days = _days_of(first + months.astype(np.int64), self.day)
             if self.in_week:
                 days = np.busday_offset(days, 0, roll="forward" if self.day else "backward")
         found: Times = days.astype("datetime64[us]") + clock
         return found
+
+
+def _days_of(months: NDArray[Any], day: int) -> NDArray[Any]:
+    """Give a day of months, the last one for 0 and where there are not as many."""
+    ends = (months + 1).astype("datetime64[D]") - _DAY
+    first = months.astype("datetime64[D]")
+    found: NDArray[Any] = np.minimum(first + (day - 1) * _DAY, ends) if day else ends
+    return found
+
+
+def _weekdays_of(months: NDArray[Any], count: int, weekday: int) -> NDArray[Any]:
+    """Give the first, second, ... of a day of the week in months, the last one for 0."""
+    name = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][weekday]
+    if count:
+        first = months.astype("datetime64[D]")
+        return np.busday_offset(first, count - 1, roll="forward", weekmask=name)
+    ends = (months + 1).astype("datetime64[D]") - _DAY
+    return np.busday_offset(ends, 0, roll="backward", weekmask=name)
 
 
 def find_calendar(times: Times) -> Calendar | None:
@@ -88,6 +120,8 @@ def find_calendar(times: Times) -> Calendar | None:
     of_month = (days - first.astype("datetime64[D]")) / _DAY + 1
     is_end = (days + _DAY).astype("datetime64[M]") > first
     day = int(of_month.max())
+    if 13 <= usual <= 17:
+        return _find_halves(np.where(is_end & (of_month >= 28), 0, of_month).astype(np.int64))
     if usual < 28:
         return None
     steps = np.diff(first) // np.timedelta64(1, "M")
@@ -100,4 +134,24 @@ def find_calendar(times: Times) -> Calendar | None:
         return Calendar(unit, 0, in_week=True)
     if (days == np.busday_offset(first.astype("datetime64[D]"), 0, roll="forward")).all():
         return Calendar(unit, 1, in_week=True)
-    return None
+    return _find_weekday(days, of_month)
+
+
+def _find_halves(of_month: NDArray[np.int64]) -> Calendar | None:
+    """Find the two days of the month, 0 for the last one, that times nearly always alternate."""
+    both = np.unique(of_month)
+    if len(both) != 2 or 10 * np.count_nonzero(np.diff(of_month) == 0) > len(of_month):
+        return None
+    earlier, later = (both[1], both[0]) if both[0] == 0 else both
+    return Calendar("half months", int(earlier), second_day=int(later))
+
+
+def _find_weekday(days: NDArray[Any], of_month: NDArray[np.float64]) -> Calendar | None:
+    """Find the day of the week, such as the third Wednesday of the month, that all times are."""
+    weekdays = (days.astype(np.int64) + 3) % 7
+    counts = (of_month.astype(np.int64) - 1) // 7 + 1
+    is_last = (days + 7 * _DAY).astype("datetime64[M]") > days.astype("datetime64[M]")
+    if (weekdays != weekdays[0]).any() or not (is_last.all() or (counts == counts[0]).all()):
+        return None
+    count = 0 if is_last.all() else int(counts[0])
+    return Calendar("months", count, weekday=int(weekdays[0]))

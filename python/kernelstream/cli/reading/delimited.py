@@ -181,6 +181,7 @@ class Delimited(TextTable):
             for pattern, what, form in _LIKE_TIMES:
                 known = texts[name].drop_null()
                 if len(known) and pc.all(pc.match_substring_regex(known, pattern)).as_py():
+                    self.like_times[name] = form
                     self.notes.append(
                         f"{name} holds numbers such as {known[0]}, which may be {what}: "
                         f"--dates '{name}={form}' takes them for times"

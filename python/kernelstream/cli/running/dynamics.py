@@ -147,7 +147,7 @@ class Dynamics:
         check_ending(self.output)
 
     def _open(self, source: Source) -> Reader:
-        return self.wishes.open(source)
+        return self.wishes.open(source, time=self.time)
 
     def _announce(self, first: Reader, sources: list[Source], columns: Columns) -> None:
         self._told = tell_notes(self.console, first)

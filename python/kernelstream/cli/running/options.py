@@ -132,8 +132,8 @@ class RunOptions:
     dates: list[str] = field(default_factory=list)
     numerals: dict[str, Numerals] = field(default_factory=dict)
 
-    def open(self, source: Source, *, live: bool = False) -> Reader:
-        """Open a table with these options."""
+    def open(self, source: Source, *, live: bool = False, time: str | None = None) -> Reader:
+        """Open a table with these options, and perhaps a column that is one of times."""
         # Where the labels are named, each text that is one of them is a value.
         texts = self.texts + self.categories
         texts += self.targets if self.classes is not None else []
@@ -147,7 +147,15 @@ class RunOptions:
         )
         with closed_on_error(table):
             table.obey(self.numerals)
-            table.obey(self._ways_of_dates(table))
+            ways = self._ways_of_dates(table)
+            own = None if time is None else table.own_name(time)
+            form = table.like_times.get(own or "", "")
+            # Seconds since 1970 are a clock as they are; 20240131 is none.
+            if own is not None and own not in ways and form.startswith("%Y"):
+                table.notes = [note for note in table.notes if not note.startswith(f"{own} holds")]
+                ways[own] = Numerals(date=form)
+                table.notes.append(f"{own} holds whole numbers that are read as times {form}")
+            table.obey(ways)
         return table
 
     def _ways_of_dates(self, table: Reader) -> dict[str, Numerals]:
