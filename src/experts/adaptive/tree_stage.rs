@@ -491,15 +491,20 @@ impl TreeStage {
         for t in 0..trees {
             new.forest.push(Tree::read(&format!("trees.forest.{t}"), (new.row_width(), outputs), from)?);
         }
+        let making = |name: &str| Error::file(format!("{name} are none that are made after its rows"));
         if from.has("trees.fitting") {
             let [rows] = from.counts("trees.fitting")?;
+            if rows == 0 || fitted == 0 {
+                return Err(making("trees.fitting"));
+            }
             let boosted = Boosted::read("trees.fitting", (features, outputs), from)?;
             new.fitting = Some(Gradual::Made(boosted, rows));
-        }
-        if from.has("trees.growing") {
+        } else if from.has("trees.growing") {
             let [rows, trees] = from.counts("trees.growing")?;
-            if trees > spec.params.trees.forest_trees {
-                return Err(Error::file("trees.growing are more than a forest"));
+            let most = new.due_in_groups(u64::MAX);
+            let is_due = (spec.params.trees.forest_trees..=most).contains(&grown.saturating_add(trees));
+            if rows == 0 || !(1..=most).contains(&trees) || !is_due {
+                return Err(making("trees.growing"));
             }
             let read = |t| Tree::read(&format!("trees.growing.{t}"), (new.row_width(), outputs), from);
             new.growing = Some(Gradual::Made((0..trees).map(read).collect::<Result<_>>()?, rows));
