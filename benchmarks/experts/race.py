@@ -9,8 +9,8 @@ taken, XGBoost and CatBoost; those that are not installed are named and left out
 given to all as categories: as such to the boosting libraries, as codes to the randomized trees and,
 where there are more than 254 of them, to histogram boosting.
 
-Of the second half of at most 20,000 rows: the mean square over the variance of the targets, or the
-share of mistakes with the logarithmic loss and the area under the ROC curve; and seconds of
+Errors on the second half of at most 20,000 rows: the mean square over the variance of the targets,
+or the share of mistakes with the logarithmic loss and the area under the ROC curve; and seconds of
 processor time.
 
     python benchmarks experts race [--only ames] [--rows 20000] [--orders 2]
