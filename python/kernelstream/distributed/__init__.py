@@ -1,4 +1,4 @@
-"""Learning rows that are in many places: on the cores of one machine, or on many.
+"""Learning distributed rows: on the cores of one machine, or on several machines.
 
 `fit` learns in two rounds. In the first a sample of all rows makes a dictionary, which is frozen.
 In the second a copy of the estimator learns all rows of each part, and the copies are merged, a few

@@ -45,7 +45,7 @@ def fit(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Estimator:
-    """Forget everything, then learn rows that are in many places, in two rounds.
+    """Forget everything, then learn distributed rows, in two rounds.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def partial_fit(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Estimator:
-    """Go on learning with rows that are in many places, in one round: today's, or a micro-batch.
+    """Continue learning with distributed rows, in one round: today's, or a micro-batch.
 
     Copies of the model that have forgotten its rows and store no further point learn the parts, and
     are merged into it. So its dictionary stays as it is.

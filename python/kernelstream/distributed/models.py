@@ -14,7 +14,7 @@ from kernelstream.columns.batches import names_of
 __all__ = ["Shape", "model_of", "predictions_of", "shape_of"]
 
 Shape = tuple[int | None, np.dtype[Any]]
-"""The number of targets, None of one that comes without a second axis; and the type."""
+"""The number of targets, None for one without a second axis; and the type."""
 
 
 def model_of(model: Any) -> Any:

@@ -150,7 +150,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Go on learning with some more rows, in their order.
+        """Continue learning with more rows, in their order.
 
         Parameters
         ----------

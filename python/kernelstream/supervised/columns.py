@@ -228,7 +228,7 @@ def _inferred(column: Any) -> Kind:
 
 
 def warn_of_rounded(what: str, values: Any, remedy: str) -> None:
-    """Warn of whole numbers that are neighbours no more as floats of double precision."""
+    """Warn of whole numbers that double precision cannot hold exactly."""
     numbers = np.asarray(values)
     if numbers.dtype.kind not in "iu" or numbers.dtype.itemsize < 8 or not numbers.size:
         return
@@ -301,7 +301,7 @@ def _values(column: Any) -> Any:
 
 
 def _value(x: Mapping[Any, Any], name: str) -> Any:
-    """Give what a row has by a name, which there may be an integer or another form of Unicode."""
+    """Give a row's value by name, which may be an integer or in another form of Unicode there."""
     if name in x or (name.isascii() and not name.isdigit()):
         return x.get(name)
     return x.get(name_in(name, x))

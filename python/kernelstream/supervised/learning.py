@@ -24,7 +24,7 @@ __all__ = ["begin", "learn", "learn_rows"]
 
 
 def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **how: Any) -> None:
-    """Get a model ready for a stream of such rows and targets.
+    """Prepare a model for a stream of such rows and targets.
 
     Raises
     ------

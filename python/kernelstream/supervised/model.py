@@ -434,7 +434,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         return True
 
     def _useless(self) -> str:
-        """Say what a model is whose predictions are of no use."""
+        """Describe a model whose predictions are of no use."""
         return (
             "predicted the latest rows no better than the mean of the targets before them: "
             f"{self._scale_remedy()}KernelExperts() finds irrelevant columns; where the relation "
@@ -455,7 +455,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         return ""
 
     def _follows_drift(self) -> str:
-        """Say what follows a stream that has changed."""
+        """Name what can follow a stream that has changed."""
         if self._has_settings():
             return (
                 "a learner with forgetting, such as Ridge(forgetting=0.999), follows, and so do "

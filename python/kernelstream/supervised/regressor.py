@@ -199,7 +199,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Go on learning with some more rows, in their order.
+        """Continue learning with more rows, in their order.
 
         Parameters
         ----------
