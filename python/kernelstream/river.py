@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from math import inf, isnan, nan
+from math import isnan, nan
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, cast
@@ -28,6 +28,7 @@ from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner, Ridge
 from kernelstream.estimators.advice import advise
+from kernelstream.estimators.uncertainty import Bounds, checked_bounds
 from kernelstream.estimators.validation import whole_number
 from kernelstream.supervised import classifier, experts, experts_classifier, regressor
 from kernelstream.supervised.columns import columns_of
@@ -325,7 +326,9 @@ class KernelRegressor(_OneRegression, base.MiniBatchRegressor):
         """
         return 0.0 if self._model is None else float(self._model.predict_one(self._row(x)))
 
-    def predict_interval_one(self, x: dict[Any, Any], coverage: float = 0.9) -> tuple[float, float]:
+    def predict_interval_one(
+        self, x: dict[Any, Any], coverage: float = 0.9, bounds: Bounds | None = None
+    ) -> tuple[float, float]:
         """Give an interval that holds the target of a row with this probability.
 
         Parameters
@@ -334,15 +337,17 @@ class KernelRegressor(_OneRegression, base.MiniBatchRegressor):
             Values by the names of the features.
         coverage : float, default=0.9
             The share of targets that are to be inside, above 0 and below 1.
+        bounds : (float or None, float or None), optional
+            The range of possible targets, such as ``(0, None)``: ends beyond it are moved to it.
 
         Returns
         -------
         lower, upper : float
-            The ends; infinite for the first rows.
+            The ends; for the first rows infinite, or the bounds.
         """
         if self._model is None:
-            return -inf, inf
-        (ends,) = self._model.predict_interval([self._row(x)], coverage)
+            return checked_bounds(bounds)
+        (ends,) = self._model.predict_interval([self._row(x)], coverage, bounds)
         return float(ends[0]), float(ends[1])
 
     def learn_many(self, X: Any, y: Any) -> None:

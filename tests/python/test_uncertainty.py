@@ -293,3 +293,48 @@ def test_intervals_of_experts_follow_noise_that_depends_on_a_column(ordered):
     assert np.ptp(ends[1]) > 2.0 * np.ptp(ends[0])
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_interval(X[:50]), model.predict_interval(X[:50]))
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
+@pytest.mark.parametrize("order", ["shuffled", "sorted by the target"])
+@pytest.mark.parametrize("kind", [ks.KernelRegressor, ks.KernelExperts])
+def test_bounds_are_the_range_of_possible_targets(kind, order):
+    """Counts are never negative, and neither are the ends; no target is lost by that."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(1200, 2))
+    y = np.c_[rng.poisson(np.exp(2 * X[:, 0])), rng.poisson(np.exp(X[:, 1]))].astype(float)
+    if order != "shuffled":
+        places = np.argsort(y[:, 0], kind="stable")
+        X, y = X[places], y[places]
+    free, bounded = kind(), kind()
+    ends = free.partial_fit_predict_interval(X, y, coverage=0.8)
+    limited = bounded.partial_fit_predict_interval(X, y, coverage=0.8, bounds=(0, None))
+    assert ends.min() < 0.0
+    assert np.array_equal(limited, np.maximum(ends, 0.0))
+    inside = [(e[..., 0] <= y) & (y <= e[..., 1]) for e in (ends, limited)]
+    assert np.array_equal(*inside)
+    now = bounded.predict_interval(X, 0.8, bounds=(0.5, 3.0))
+    assert np.array_equal(now, free.predict_interval(X, 0.8).clip(0.5, 3.0))
+    assert now.min() == 0.5
+    assert now.max() == 3.0
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        (0.0, "a lower and an upper end"),
+        ((0, 1, 2), "a lower and an upper end"),
+        (("0", None), "must be a number or None, got '0'"),
+        ((True, 2.0), "must be a number or None, got True"),
+        ((1.0, 1.0), "must be below"),
+        ((np.nan, 1.0), "must be below"),
+    ],
+)
+def test_bounds_that_are_no_range_are_refused_before_anything_is_learned(bounds, said):
+    model = ks.KernelRegressor().fit(np.arange(20.0)[:, None], np.arange(20.0))
+    before = model.n_seen_
+    with pytest.raises((TypeError, ValueError), match=said):
+        model.partial_fit_predict_interval([[1.0]], [1.0], bounds=bounds)
+    with pytest.raises((TypeError, ValueError), match=said):
+        model.predict_interval([[1.0]], bounds=bounds)
+    assert model.n_seen_ == before

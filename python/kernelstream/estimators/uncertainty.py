@@ -8,7 +8,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Told", "checked_coverage"]
+__all__ = ["Bounds", "Told", "checked_bounds", "checked_coverage"]
+
+# The range of possible targets.
+Bounds = tuple[float | None, float | None]
 
 
 class Told:
@@ -61,3 +64,38 @@ def checked_coverage(coverage: float) -> float:
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage must be above 0 and below 1, got {coverage}")
     return float(coverage)
+
+
+def checked_bounds(bounds: Bounds | None) -> tuple[float, float]:
+    """Check the range of possible targets.
+
+    Parameters
+    ----------
+    bounds : (float or None, float or None), optional
+        Its lower and upper end; None: no end.
+
+    Returns
+    -------
+    lower, upper : float
+        The ends, infinite where there is none.
+
+    Raises
+    ------
+    ValueError, TypeError
+        It is no pair, or the lower end is not below the upper one.
+    """
+    if bounds is None:
+        return -np.inf, np.inf
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise TypeError(
+            f"bounds must be a lower and an upper end, such as (0, None), got {bounds!r}"
+        )
+    for end in bounds:
+        is_number = isinstance(end, int | float | np.number) and not isinstance(end, bool)
+        if end is not None and not is_number:
+            raise TypeError(f"each of the bounds must be a number or None, got {end!r}")
+    lower, upper = bounds
+    ends = (-np.inf if lower is None else float(lower), np.inf if upper is None else float(upper))
+    if not ends[0] < ends[1]:
+        raise ValueError(f"the lower of the bounds must be below the upper one, got {bounds}")
+    return ends

@@ -18,7 +18,7 @@ from kernelstream.estimators.advice import advise
 from kernelstream.estimators.metrics import RunningError
 from kernelstream.estimators.process import covariance_of, draws_of
 from kernelstream.estimators.sentinels import find_sentinel
-from kernelstream.estimators.uncertainty import Told, checked_coverage
+from kernelstream.estimators.uncertainty import Bounds, Told, checked_bounds, checked_coverage
 from kernelstream.estimators.validation import Rows, Source, first_of, numbers_of, whole_number
 from kernelstream.exceptions import SentinelWarning
 from kernelstream.supervised.columns import Kind
@@ -322,7 +322,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         """
         return cast("NDArray[np.float64]", self._learn(X, y, sample_weight, predict=True))
 
-    def predict_interval(self, X: Rows, coverage: float = 0.9) -> NDArray[np.float64]:
+    def predict_interval(
+        self, X: Rows, coverage: float = 0.9, bounds: Bounds | None = None
+    ) -> NDArray[np.float64]:
         """Give intervals that hold this share of the targets.
 
         Parameters
@@ -332,6 +334,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         coverage : float, default=0.9
             The share of targets that are to be inside, above 0 and below 1. Those from 0.5 to 0.99
             are followed; for others see the Notes of `KernelRegressor`.
+        bounds : (float or None, float or None), optional
+            The range of possible targets, such as ``(0, None)`` where none is negative. Ends beyond
+            it are moved to it, which excludes no target.
 
         Returns
         -------
@@ -344,11 +349,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row or the coverage is bad; the message names it.
+            A row, the coverage or a bound is bad; the message names it.
         """
+        limits = checked_bounds(bounds)
         check_is_fitted(self)
         ends = self._core.interval(self._rows(X, reset=False), checked_coverage(coverage))
-        return self._ends(ends.reshape(len(ends), -1, 2))
+        return self._ends(ends.reshape(len(ends), -1, 2)).clip(*limits)
 
     def partial_fit_predict_interval(
         self,
@@ -356,6 +362,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         coverage: float = 0.9,
+        bounds: Bounds | None = None,
     ) -> NDArray[np.float64]:
         """Give the interval of each row just before learning it (prequential intervals).
 
@@ -369,6 +376,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             As for `partial_fit`.
         coverage : float, default=0.9
             As for `predict_interval`.
+        bounds : (float or None, float or None), optional
+            As for `predict_interval`.
 
         Returns
         -------
@@ -379,12 +388,13 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         Raises
         ------
         ValueError, TypeError
-            A row or the coverage is bad (the message names it); the model is as it was.
+            A row, the coverage or a bound is bad (the message names it); the model is as it was.
         """
+        limits = checked_bounds(bounds)
         told = Told(coverage=checked_coverage(coverage))
         self._learn(X, y, sample_weight, told=told)
         _, intervals = cast(Any, told.intervals)
-        return self._ends(intervals)
+        return self._ends(intervals).clip(*limits)
 
     def learn_one(self, x: Row, y: float | Sequence[float]) -> None:
         """Learn one row: `partial_fit` for live use, without its checks and copies.
