@@ -509,11 +509,11 @@ impl TreeStage {
             let read = |t| Tree::read(&format!("trees.growing.{t}"), (new.row_width(), outputs), from);
             new.growing = Some(Gradual::Made((0..trees).map(read).collect::<Result<_>>()?, rows));
         }
-        if fitted > 0 && (new.fitting.is_none() || from.has("trees.boosted.base")) {
+        let is_grown = grown >= spec.params.trees.forest_trees;
+        if is_grown || fitted > 0 && new.fitting.is_none() {
             new.boosted = Some(Boosted::read("trees.boosted", (features, outputs), from)?);
         }
-        let is_grown = grown >= spec.params.trees.forest_trees;
-        if new.boosted.is_none() && (is_grown || new.growing.is_some()) {
+        if new.boosted.is_none() && new.growing.is_some() {
             return Err(Error::file("trees.counts have a forest without boosted trees"));
         }
         if is_grown {
