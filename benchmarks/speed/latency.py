@@ -28,7 +28,7 @@ Model = ks.KernelRegressor | ks.KernelExperts | ks.KernelExpertsClassifier
 SIZES = (1, 10, 30, 100, 300)
 WIDTH = 8
 ROWS = 200  # of one run
-STREAM = 200_000  # rows
+STREAM = 40_000  # rows
 QUANTILES = (0.5, 0.99, 0.999, 1.0)
 LEARNERS = {"ridge": ks.Ridge(), "NONS": ks.OnlineNewton(), "gradient": ks.Gradient()}
 
