@@ -30,7 +30,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from experts.boosting import TABLES as NUMBERS
 from experts.boosting import trainings
+from experts.boosting_labels import TABLES as LABELS
 from measuring import Stopwatch
 from report import Report, chosen
 from sklearn.ensemble import (
@@ -52,18 +54,6 @@ TEXT = {
     "diamonds": ("ggplot2", "diamonds", "price"),
     "churn": ("modeldata", "mlc_churn", "churn"),
 }
-NUMBERS = (
-    "elevators_raw",
-    "cpusmall",
-    "bank32nh",
-    "cal_housing",
-    "ailerons",
-    "protein_raw",
-    "ijcnn1",
-    "codrna_30k",
-    "spambase",
-    "w7a",
-)
 
 
 @dataclass
@@ -243,7 +233,7 @@ def main() -> None:
             names.append(name)
     report.heading(f"Second half of at most {given.rows:,} rows, {given.orders} random orders")
     lines = []
-    for table_name in chosen(parser, (*NUMBERS, *TEXT), given.only):
+    for table_name in chosen(parser, (*NUMBERS, *LABELS.values(), *TEXT), given.only):
         try:
             whole = table(table_name)
         except Missing as error:

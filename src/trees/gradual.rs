@@ -27,8 +27,19 @@ impl<S: Steps> Gradual<S> {
         Self::Working(Box::new(steps), part)
     }
 
+    /// Does a row's part of what there is to do, and gives the result if this was the last.
+    pub fn advance(work: &mut Option<Self>) -> Option<S::Made> {
+        match work.take()?.work() {
+            ControlFlow::Continue(rest) => {
+                *work = Some(rest);
+                None
+            }
+            ControlFlow::Break(made) => Some(made),
+        }
+    }
+
     /// Does a row's part. Breaks with the result if this was the last.
-    pub fn work(self) -> ControlFlow<S::Made, Self> {
+    fn work(self) -> ControlFlow<S::Made, Self> {
         match self {
             Self::Working(mut steps, part) => {
                 let mut read = 0;

@@ -41,7 +41,7 @@ struct Node {
 ///
 /// A row falls into one node of each level. What is predicted is the mean of the last of them that has enough rows, shrunken
 /// to that of the node above, whose own is shrunken likewise.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
     /// Weighted sums of the targets of the rows of each node, then their weight (nodes, outputs + 1).
@@ -49,13 +49,6 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// A leaf with these rows.
-    fn of(rows: &Rows, own: &[u32]) -> Self {
-        let mut new = Self { nodes: Vec::new(), sums: Vec::new() };
-        new.push(rows, own);
-        new
-    }
-
     /// Adds a leaf with these rows.
     fn push(&mut self, rows: &Rows, own: &[u32]) {
         self.nodes.push(Node { threshold: 0.0, column: 0, child: 0 });
@@ -169,10 +162,9 @@ impl Growth {
     /// A tree for each seed, from rows, at least one, whose targets have these units.
     pub fn new(rows: Rows, units: Vec<f64>, how: Growing, mut seeds: Vec<u64>) -> Self {
         seeds.reverse();
-        let tree = Tree { nodes: Vec::new(), sums: Vec::new() };
         let columns = (0..rows.features).collect();
         let (done, order, open) = (Vec::new(), Vec::new(), Vec::new());
-        Self { rows, units, how, seeds, done, seed: 0, tree, order, open, columns }
+        Self { rows, units, how, seeds, done, seed: 0, tree: Tree::default(), order, open, columns }
     }
 
     /// Cuts a node, if it has enough rows that differ.
@@ -211,15 +203,14 @@ impl Steps for Growth {
             let read = range.len() * (2 * self.how.tried_columns.min(self.rows.features) + 4);
             self.grow(node, range, depth);
             if self.open.is_empty() {
-                self.done
-                    .push(std::mem::replace(&mut self.tree, Tree { nodes: Vec::new(), sums: Vec::new() }));
+                self.done.push(std::mem::take(&mut self.tree));
             }
             return Some(read);
         }
         self.seed = self.seeds.pop()?;
         let n = self.rows.len();
         self.order = (0..n).map(|i| u32::try_from(i).unwrap_or(u32::MAX)).collect();
-        self.tree = Tree::of(&self.rows, &self.order);
+        self.tree.push(&self.rows, &self.order);
         self.open.push((0, 0..n, 0));
         Some(4 * n)
     }

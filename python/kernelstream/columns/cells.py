@@ -18,6 +18,7 @@ from kernelstream import _core
 __all__ = [
     "ABSENT",
     "FALSE_WORDS",
+    "FRACTION",
     "KINDS",
     "MISSING",
     "ODD_SHARE",
@@ -61,6 +62,9 @@ MISSING = (
     *("?", "-", "--", "---", "\N{EN DASH}", "\N{EM DASH}", ".", "..", "...", "*"),
     *("n.d.", "N.D.", "n.a.", "N.A.", "na", "nd", "ND", "k.A."),
 )
+
+# The fraction of a second in ISO 8601, of which six digits are kept.
+FRACTION = r"[.,](\d{1,6})\d*"
 
 # A column is of another type than text if at most this share of its cells, or a single one, is not.
 ODD_SHARE = 0.1
@@ -278,7 +282,6 @@ def _time(value: Any, zone: str = "") -> float:
 
 # Python reads 20240131 as a date too, numpy 12 as a year and "now" as the present.
 _DASHED = re.compile(r"\d{4}(-|$)")
-_FINER = re.compile(r"[.,](\d{1,6})\d*")
 
 
 def _parsed(text: str) -> Any:
@@ -286,7 +289,7 @@ def _parsed(text: str) -> Any:
     if _DASHED.match(text) is None:
         raise ValueError("no time")
     try:
-        return datetime.fromisoformat(_FINER.sub(r".\1", text))
+        return datetime.fromisoformat(re.sub(FRACTION, r".\1", text))
     except ValueError:
         return np.datetime64(text, "us")
 

@@ -15,7 +15,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelstream.columns.arrow_types import kind_of
-from kernelstream.columns.cells import ABSENT, FALSE_WORDS, MISSING, ODD_SHARE, TRUE_WORDS
+from kernelstream.columns.cells import (
+    ABSENT,
+    FALSE_WORDS,
+    FRACTION,
+    MISSING,
+    ODD_SHARE,
+    TRUE_WORDS,
+)
 
 __all__ = [
     "ABSENT",
@@ -579,7 +586,7 @@ def _cast_times(texts: pa.Array, fits: pa.Array, type_: pa.DataType) -> tuple[pa
     """Cast ISO times; where one is no date, such as 31 February, one by one."""
     wide = pa.timestamp("us", getattr(type_, "tz", None))
     # Arrow refuses what microseconds cannot hold, and commas.
-    texts = pc.replace_substring_regex(texts, r"[.,](\d{1,6})\d*", r".\1")
+    texts = pc.replace_substring_regex(texts, FRACTION, r".\1")
     try:
         return texts.cast(wide), fits
     except pa.ArrowInvalid:

@@ -69,10 +69,10 @@ class Calendar:
         else:
             first = day.astype("datetime64[M]")
             if self.unit == "half months":
-                ahead += int(day > first.astype("datetime64[D]") + (self.day - 1) * _DAY)
-                months = first + ahead // 2
+                at = int(self.position(np.array([last]))[0]) + ahead
+                months = (at // 2).astype("datetime64[M]")
                 days = np.where(
-                    ahead % 2, _days_of(months, self.second_day), _days_of(months, self.day)
+                    at % 2, _days_of(months, self.second_day), _days_of(months, self.day)
                 )
             elif self.weekday is not None:
                 days = _weekdays_of(first + ahead, self.day, self.weekday)
@@ -84,6 +84,12 @@ class Calendar:
                 days = np.busday_offset(days, 0, roll="forward" if self.day else "backward")
         found: Times = days.astype("datetime64[us]") + clock
         return found
+
+
+def _weekdays(days: NDArray[Any]) -> NDArray[np.int64]:
+    """Give the days of the week, from 0 for Monday."""
+    found: NDArray[np.int64] = (days.astype(np.int64) + 3) % 7  # 1970 began on a Thursday
+    return found
 
 
 def _days_of(months: NDArray[Any], day: int) -> NDArray[Any]:
@@ -112,9 +118,8 @@ def find_calendar(times: Times) -> Calendar | None:
         return None
     usual = np.median(np.diff(days) / _DAY)
     if usual == 1:
-        weekdays = (days.astype(np.int64) + 3) % 7  # 1970 began on a Thursday
         weekend = np.busday_count(days[:-1], days[1:]) < np.diff(days) / _DAY
-        all_in_week = bool((weekdays < 5).all() and weekend.any())
+        all_in_week = bool((_weekdays(days) < 5).all() and weekend.any())
         return Calendar("business days") if all_in_week else None
     first = days.astype("datetime64[M]")
     of_month = (days - first.astype("datetime64[D]")) / _DAY + 1
@@ -148,7 +153,7 @@ def _find_halves(of_month: NDArray[np.int64]) -> Calendar | None:
 
 def _find_weekday(days: NDArray[Any], of_month: NDArray[np.float64]) -> Calendar | None:
     """Find the day of the week, such as the third Wednesday of the month, that all times are."""
-    weekdays = (days.astype(np.int64) + 3) % 7
+    weekdays = _weekdays(days)
     counts = (of_month.astype(np.int64) - 1) // 7 + 1
     is_last = (days + 7 * _DAY).astype("datetime64[M]") > days.astype("datetime64[M]")
     if (weekdays != weekdays[0]).any() or not (is_last.all() or (counts == counts[0]).all()):

@@ -26,6 +26,9 @@ use crate::uncertainty::{Calibration, Prequential};
 /// steps.
 const NUMBERS_AT_ONCE: usize = 1 << 17;
 
+/// Most rows per step while trees are made, of which each row does a part.
+const ROWS_WITH_TREES: usize = 32;
+
 /// Experts of a refit after `rows` rows: selected settings with shapes.
 fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
     let (size, params) = (spec.size, &spec.params.refits);
@@ -84,9 +87,6 @@ fn unless_interrupted<T>(outcome: Result<T>) -> Result<Option<T>> {
         Err(_) => Ok(None),
     }
 }
-
-/// Most rows of such a step while trees are made, a part each row.
-const ROWS_WITH_TREES: usize = 32;
 
 /// Most rows per step of learning: see [`NUMBERS_AT_ONCE`].
 fn rows_of_width(columns: usize) -> usize {

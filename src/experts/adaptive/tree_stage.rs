@@ -10,8 +10,6 @@
 //! For labels the forest learns the signs themselves, boosting takes Newton steps on the logarithmic loss, and the logarithms of
 //! the odds of all experts are combined linearly, by online Newton steps.
 
-use std::ops::ControlFlow;
-
 use ndarray::Array2;
 
 use super::AdaptiveSpec;
@@ -322,15 +320,12 @@ impl TreeStage {
 
     /// Does a row's part of the trees that are due, for targets with these deviations.
     fn work(&mut self, deviations: &[f64]) {
-        if let Some(fitting) = self.fitting.take() {
-            match fitting.work() {
-                ControlFlow::Continue(fitting) => self.fitting = Some(fitting),
-                ControlFlow::Break(boosted) => self.boosted = Some(boosted),
-            }
-        } else if let Some(growing) = self.growing.take() {
-            match growing.work() {
-                ControlFlow::Continue(growing) => self.growing = Some(growing),
-                ControlFlow::Break(trees) => self.plant(trees),
+        if self.are_made() {
+            // One of the two.
+            if let Some(boosted) = Gradual::advance(&mut self.fitting) {
+                self.boosted = Some(boosted);
+            } else if let Some(trees) = Gradual::advance(&mut self.growing) {
+                self.plant(trees);
             }
         } else if self.age >= self.params.first_rows.max(1) && self.age >= 2 * self.fitted {
             let (units, targets) = (self.units(deviations), self.winsorized(self.stored_targets().collect()));

@@ -181,11 +181,12 @@ class Delimited(TextTable):
             for pattern, what, form in _LIKE_TIMES:
                 known = texts[name].drop_null()
                 if len(known) and pc.all(pc.match_substring_regex(known, pattern)).as_py():
-                    self.like_times[name] = form
-                    self.notes.append(
+                    note = (
                         f"{name} holds numbers such as {known[0]}, which may be {what}: "
                         f"--dates '{name}={form}' takes them for times"
                     )
+                    self.notes.append(note)
+                    self.like_times[name] = form, note
 
     def _hint_at_header(self, count: int) -> str:
         """Say what may be wrong where rows have more fields than the header."""

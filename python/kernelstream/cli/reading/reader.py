@@ -88,8 +88,9 @@ class Reader(ABC):
         How the types of columns of text were settled; empty for formats that declare types.
     codes : dict of str to str
         Columns of digits that are codes rather than numbers, and an example of each.
-    like_times : dict of str to str
-        Columns of whole numbers that may be times, and how these would be written.
+    like_times : dict of str to (str, str)
+        Columns of whole numbers that may be times: how these would be written, and the note that
+        says so.
     decimal : str
         The decimal sign of most of its numbers.
     missing_values : tuple of str
@@ -111,7 +112,7 @@ class Reader(ABC):
         self.notes: list[str] = []
         self.settled: dict[str, Settled] = {}
         self.codes: dict[str, str] = {}
-        self.like_times: dict[str, str] = {}
+        self.like_times: dict[str, tuple[str, str]] = {}
         self.missing_values: tuple[str, ...] = MISSING
         self.missing_values_given = False
         self.repeated: list[int] = []

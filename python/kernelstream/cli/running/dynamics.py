@@ -345,11 +345,21 @@ class Dynamics:
         header = [*(["file"] if named else []), "step", *([self.time] if self.time else [])]
         for name in self._names:
             header += [name, f"{name}_lower", f"{name}_upper"]
+        ahead = _as_short_as_all([times for _, _, times in self._ends])
         with column_writer(self.output, header) as write:
-            for (source, _, times), outlook in zip(self._ends, outlooks, strict=True):
+            for (source, _, _), times, outlook in zip(self._ends, ahead, outlooks, strict=True):
                 columns: list[Any] = [[source.name] * len(steps)] if named else []
                 at = np.array(steps) * self.lag
                 columns += [at, *([] if times is None else [times[at - 1]])]
                 write([*columns, *outlook.columns()])
         if self.output is not None and str(self.output) != "-":
             say(self.console, f"{len(steps) * len(outlooks):,} forecasts written to {self.output}")
+
+
+def _as_short_as_all(ends: list[NDArray[Any] | None]) -> list[NDArray[Any] | None]:
+    """Give times as dates if all are, or in seconds if none has a fraction of one."""
+    dated = [times for times in ends if times is not None and times.dtype.kind == "M"]
+    for unit in ("datetime64[D]", "datetime64[s]"):
+        if dated and all((times == times.astype(unit)).all() for times in dated):
+            return [None if times is None else times.astype(unit) for times in ends]
+    return ends

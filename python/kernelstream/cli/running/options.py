@@ -149,12 +149,12 @@ class RunOptions:
             table.obey(self.numerals)
             ways = self._ways_of_dates(table)
             own = None if time is None else table.own_name(time)
-            form = table.like_times.get(own or "", "")
+            form, note = table.like_times.get(own or "", ("", ""))
             # Seconds since 1970 are a clock as they are; 20240131 is none.
             if own is not None and own not in ways and form.startswith("%Y"):
-                table.notes = [note for note in table.notes if not note.startswith(f"{own} holds")]
                 ways[own] = Numerals(date=form)
-                table.notes.append(f"{own} holds whole numbers that are read as times {form}")
+                said = f"{own} holds whole numbers that are read as times {form}"
+                table.notes[table.notes.index(note)] = said
             table.obey(ways)
         return table
 

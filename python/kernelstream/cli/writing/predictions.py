@@ -75,25 +75,6 @@ def _batch(columns: list[Any], names: list[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names)
 
 
-def _shortest(times: pa.Array) -> pa.Array:
-    """Give times as dates where all are, and in seconds where none has a fraction of one."""
-    if times.type.tz is None:
-        for shorter in (pa.date32(), pa.timestamp("s")):
-            found = times.cast(shorter, safe=False)
-            if found.cast(times.type).equals(times):
-                return found
-    return times
-
-
-def _told(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Give rows with their times as they are to be written."""
-    columns = [
-        _shortest(column) if pa.types.is_timestamp(column.type) else column
-        for column in rows.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, rows.schema.names)
-
-
 def _csv_writer(sink: IO[bytes], names: list[str]) -> Writer:
     header = io.StringIO()
     csv.writer(header, lineterminator="\n").writerow(names)
@@ -103,7 +84,7 @@ def _csv_writer(sink: IO[bytes], names: list[str]) -> Writer:
 
     def _write(columns: list[Any]) -> None:
         lines = pa.BufferOutputStream()
-        pa_csv.write_csv(_told(_batch(columns, names)), lines, options)
+        pa_csv.write_csv(_batch(columns, names), lines, options)
         sink.write(lines.getvalue().to_pybytes())
         sink.flush()
 
@@ -112,7 +93,7 @@ def _csv_writer(sink: IO[bytes], names: list[str]) -> Writer:
 
 def _json_writer(sink: IO[bytes], names: list[str]) -> Writer:
     def _write(columns: list[Any]) -> None:
-        rows = _told(_batch(columns, names)).to_pylist()
+        rows = _batch(columns, names).to_pylist()
         lines = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
         sink.write("".join(line + "\n" for line in lines).encode())
         sink.flush()
