@@ -363,10 +363,11 @@ impl Koopman {
         }
     }
 
-    /// State for the rollback of a call of `n` pairs. A single round rolls itself back, and least
+    /// State for the rollback of a call of `n` pairs. Most learners undo a single round, and least
     /// squares cannot fail on validated pairs unless their similarities are unbounded.
     fn snapshot(&self, n: usize) -> Option<Self> {
-        let several = n > 1 || self.dictionaries.is_none();
+        let alone = n <= 1 && self.operator.learner().undoes_refused_rows();
+        let several = !alone || self.dictionaries.is_none();
         let rounds = match &self.replay {
             Some(replay) => replay.fills_with(n) || self.dictionaries.is_none(),
             None => several,

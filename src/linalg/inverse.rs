@@ -29,6 +29,10 @@ impl SymmetricInverse {
     /// Largest `weight v'Pv` of a row that can be learned.
     pub const LARGEST: f64 = 1e200;
 
+    /// What a row may take from the trace of `P`, in units of its prior: more only by rounding, where it has made `P`
+    /// indefinite. Forgetting lifts `P` above its prior by less than a factor of ten.
+    const MOST_TAKEN: f64 = 1e3;
+
     /// Number of coordinates.
     #[must_use]
     pub fn dim(&self) -> usize {
@@ -217,8 +221,8 @@ impl SymmetricInverse {
     /// for `v = [z, l]`, `c = weight`, `d = diagonal` (and `keep = 1`), which holds for `d = 0` too:
     /// then the row is met exactly, as in the KRLS of Engel, Mannor and Meir (2004).
     ///
-    /// False, with nothing changed, where rounding has made `P` indefinite in the direction of `v`, or
-    /// its numbers are beyond all bounds.
+    /// False, with nothing changed, where rounding has made `P` indefinite in the direction of `v`, takes more from
+    /// `P` than it has, or its numbers are beyond all bounds.
     #[must_use]
     pub fn learn(
         &mut self,
@@ -231,6 +235,10 @@ impl SymmetricInverse {
     ) -> bool {
         let looked = loops::dot(v, pv);
         if !(-1e-6..Self::LARGEST).contains(&(weight * looked / keep)) {
+            return false;
+        }
+        let share = weight / (keep * (keep + weight * looked.max(0.0)));
+        if !Self::can_lose(share * loops::dot(pv, pv), len, diagonal) {
             return false;
         }
         let Some(new) = (self.dim()..len).rev().find(|&k| v[k] != 0.0) else {
@@ -274,6 +282,11 @@ impl SymmetricInverse {
         pv[new] = last / total;
         self.grow(len, keep * others);
         true
+    }
+
+    /// Whether this much can be taken from the trace of an inverse of `dim` coordinates with priors of `1 / diagonal`.
+    pub(crate) fn can_lose(trace: f64, dim: usize, diagonal: f64) -> bool {
+        trace <= Self::MOST_TAKEN * (dim as f64 / diagonal).min(Self::LARGEST)
     }
 
     /// `P <- P - U U'` for a block of columns `U` (dim, b), by matrix products: what learning a block of

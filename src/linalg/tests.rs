@@ -252,6 +252,19 @@ fn a_factor_survives_its_entries_and_refuses_others() {
     assert!(GrowingCholesky::from_row_major(&entries, 8).is_none(), "not square");
 }
 
+#[test]
+fn an_inverse_that_rounding_made_indefinite_refuses_what_would_blow_it_up() {
+    let mut inverse = SymmetricInverse::from_row_major(&[0.0, 1e-3, 1e-3, 0.0], 2).unwrap();
+    let v = in_lanes(&[1.0, 0.0]);
+    for (weight, learned) in [(1e24, false), (1.0, true)] {
+        let before = inverse.matrix();
+        let mut pv = vec![0.0; padded(2)];
+        assert_eq!(inverse.leverage(1.0, &v, &mut pv), 0.0);
+        assert_eq!(inverse.learn(1.0, weight, 1.0, &v, 2, &mut pv), learned, "weight {weight}");
+        assert_eq!(inverse.matrix().data() == before.data(), !learned);
+    }
+}
+
 proptest! {
     #[test]
     fn rank_one_updates_equal_recomputing(

@@ -8,6 +8,7 @@ use ndarray::{Array2, array};
 use serde_json::{Value, json};
 
 use crate::alter::ModelFile;
+use crate::choices::Choices;
 use crate::files::corpus;
 
 fn fixture(name: &str) -> ModelFile {
@@ -242,6 +243,30 @@ fn a_heavy_row_of_an_earlier_call_is_remembered() {
     assert!(model.can_refuse(None));
     let (again, _) = AnyModel::from_bytes(&model.to_bytes(Value::Null).unwrap()).unwrap();
     assert!(again.can_refuse(None));
+}
+
+#[test]
+fn a_refused_single_row_leaves_a_model_that_forgets_as_it_was() {
+    let mut refused = 0;
+    for seed in 0..60 {
+        let choices = &mut Choices::from_seed(seed);
+        let basis = json!({"type": "first_points", "size": 6});
+        let learner = json!({"type": "ridge", "regularization": 1.0, "forgetting": 0.05});
+        let spec = json!({"basis": basis, "kernel": {"type": "linear"}, "learner": learner});
+        let mut model = AnyModel::from_json(&spec.to_string()).unwrap();
+        for row in 0..120 {
+            let x = array![[choices.symmetric(), choices.symmetric(), choices.symmetric()]];
+            let weight = if row % 30 < 8 { *choices.pick(&[0.0, 1e8, 1e20, 1e49]) } else { 1.0 };
+            let weight = ndarray::arr1(&[weight * (1.0 + choices.symmetric()) / 2.0]);
+            let before = model.to_bytes(Value::Null).unwrap();
+            let y = array![[*choices.pick(&[1.0, 1e10, 1e45])]];
+            if model.learn_while(x.view(), y.view(), Some(weight.view()), None, &mut |_| true).is_err() {
+                assert!(model.to_bytes(Value::Null).unwrap() == before, "an error changed the model");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0, "no row was refused");
 }
 
 #[test]

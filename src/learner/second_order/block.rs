@@ -2,7 +2,6 @@
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
-use faer::prelude::{IntoConst as _, ReborrowMut as _};
 use faer::{Accum, MatMut, Par};
 
 use super::rule::{Observation, SecondOrderRule, Step};
@@ -46,6 +45,8 @@ pub(super) struct BlockUpdate {
     shares: Vec<f64>,
     /// Their roots, padded.
     roots: Vec<f64>,
+    /// Squared norm of the gain of each row, padded.
+    squares: Vec<f64>,
 }
 
 impl Clone for BlockUpdate {
@@ -127,6 +128,9 @@ impl BlockUpdate {
             }
             done += 1;
         }
+        if !self.find_gains(done, rule.regularization()) {
+            return Err(Error::Unstable { row: 0 });
+        }
         self.apply(done, weights, intercept, inverse);
         Ok(done)
     }
@@ -134,6 +138,23 @@ impl BlockUpdate {
     /// `z'Pz` of each row of the block, with the `P` before it.
     pub(super) fn leverages(&self) -> &[f64] {
         &self.leverages
+    }
+
+    /// The gains of the first `done` rows, in `zp`. False where they take more from `P` than it has, by rounding.
+    fn find_gains(&mut self, done: usize, regularization: f64) -> bool {
+        for (i, share) in self.shares.iter().enumerate() {
+            self.inner.col_mut(i).iter_mut().for_each(|value| *value *= share);
+        }
+        // P z_i with the P before the block is that with the P before the row plus multiples of
+        // earlier gains.
+        let inner = self.inner.as_faer().submatrix(0, 0, done, done);
+        let gains = self.zp.as_faer_mut().subrows_mut(0, done);
+        solve_unit_lower_triangular_in_place(inner, gains, Par::Seq);
+        self.squares.clear();
+        self.squares.resize(padded(self.zp.rows()), 0.0);
+        loops::add_squares_of_columns(self.zp.data(), self.zp.stride(), &mut self.squares);
+        let taken = self.shares.iter().zip(&self.squares).map(|(share, square)| share * square).sum();
+        SymmetricInverse::can_lose(taken, self.zp.cols(), regularization)
     }
 
     /// Applies the first `done` rows to the weights and to `P`, by matrix products.
@@ -144,15 +165,7 @@ impl BlockUpdate {
         intercept: &mut Panel,
         inverse: &mut SymmetricInverse,
     ) {
-        for (i, share) in self.shares.iter().enumerate() {
-            self.inner.col_mut(i).iter_mut().for_each(|value| *value *= share);
-        }
-        // P z_i with the P before the block is that with the P before the row plus multiples of
-        // earlier gains.
-        let inner = self.inner.as_faer().submatrix(0, 0, done, done);
-        let mut gains = self.zp.as_faer_mut().subrows_mut(0, done);
-        solve_unit_lower_triangular_in_place(inner, gains.rb_mut(), Par::Seq);
-        let gains = gains.into_const().transpose();
+        let gains = self.zp.as_faer().subrows(0, done).transpose();
         self.lengths.transpose_into(&mut self.turned);
         let (lengths, one) = self.turned.as_faer().subrows(0, done).split_at_col(weights.cols());
         matmul(weights.as_faer_mut(), Accum::Add, gains, lengths, 1.0, Par::Seq);

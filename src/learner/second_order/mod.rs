@@ -130,7 +130,6 @@ impl<R: SecondOrderRule> SecondOrder<R> {
     /// Restores the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
     /// each, to some of them in turn: to more if much is forgotten. Returns whether the result is
     /// valid.
-    /// sound.
     fn restore_regularization(&mut self) -> bool {
         let m = self.dim() as u64;
         let lost = (1.0 - self.rule.forgetting()) * m as f64;
@@ -168,8 +167,8 @@ impl<R: SecondOrderRule> SecondOrder<R> {
     fn is_bounded(&self, keep: f64, taken: f64) -> bool {
         let furthest =
             self.step.lengths.iter().fold(self.step.intercept.abs(), |most, far| most.max(far.abs()));
-        let largest = self.pz.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-        !beyond_bounds(&[furthest / (keep * (1.0 + taken)) * largest])
+        let length = loops::dot(&self.pz, &self.pz).sqrt();
+        !beyond_bounds(&[furthest / (keep * (1.0 + taken)) * length])
     }
 }
 
@@ -297,7 +296,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         self.rule.finalize_prediction(prediction, one, quadratic);
         let leverage = quadratic + self.rule.centre_variance(one);
         self.rule.update_centre(keep, &self.step, if met { f64::INFINITY } else { quadratic });
-        // Fails only after rows of large weights, before which calls begin with a copy.
+        // Fails only after rows of large weights or coordinates: see `undoes_refused_rows`.
         if keep < 1.0 && !self.restore_regularization() {
             return Err(Error::Unstable { row: 0 });
         }
@@ -326,6 +325,11 @@ impl<R: SecondOrderRule> LearnerLimits for SecondOrder<R> {
 
     fn can_diverge(&self) -> bool {
         self.rule.can_diverge()
+    }
+
+    fn undoes_refused_rows(&self) -> bool {
+        // Whether the regularization can be restored is known only after the row.
+        self.rule.forgetting() >= 1.0
     }
 }
 
