@@ -3,7 +3,7 @@
 //! The quantile level is tracked, so that the share of targets inside equals the coverage over a
 //! stream (I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift", 2021).
 
-use super::parameters::{Parameters, independent};
+use super::parameters::Parameters;
 use super::state::{Pass, State};
 use super::weights::is_size;
 
@@ -80,7 +80,8 @@ impl Widths {
             let share = (level - LEVELS[place - 1]) / (LEVELS[place] - LEVELS[place - 1]);
             (1.0 - share) * self.offsets[place - 1] + share * self.offsets[place]
         };
-        let counted = independent(n as f64, rows).max(1.0);
+        // Errors of forecasts that overlap count once per horizon.
+        let counted = (n as f64 / rows as f64).max(1.0);
         let position = (level + offset) * (n as f64 + 1.0) - 1.0;
         let last = (n - 1) as f64;
         let value = if position >= last {
@@ -92,7 +93,7 @@ impl Widths {
             let at = low as usize;
             (1.0 - share) * self.sorted[at] + share * self.sorted[(at + 1).min(n - 1)]
         };
-        // Few errors that do not overlap: quantile and scale are themselves uncertain.
+        // With few errors, quantile and scale are themselves uncertain.
         value * (1.0 + 1.0 / counted)
     }
 
