@@ -264,6 +264,24 @@ impl Koopman {
         ))
     }
 
+    /// Singular values of the operator, by descending size.
+    fn singular_values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.model.ask(py, dynamics::Dynamics::singular_values)?.into_pyarray(py))
+    }
+
+    /// Values of the first k singular functions of `x`, or of those of the next state, at rows of X: (n, k).
+    fn singular_functions<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+        k: usize,
+        later: bool,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        Ok(self.model.ask(py, |model| model.singular_functions(x, k, later))?.into_pyarray(py))
+    }
+
     /// Expected states after each of `steps`: (steps, n, d).
     #[pyo3(signature = (X, steps, rank=None, clip=false))]
     fn forecast<'py>(
@@ -382,7 +400,7 @@ impl Koopman {
 
     /// The operator in coordinates (next, stored).
     fn coordinates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        Ok(self.model.read(py)?.operator().coordinates().into_pyarray(py))
+        Ok(self.model.ask(py, |model| model.operator().coordinates())?.into_pyarray(py))
     }
 
     /// Pairs received so far.

@@ -72,6 +72,16 @@ impl Dynamics {
         self.operator.moments(k)
     }
 
+    /// See [`Koopman::singular_values`](crate::koopman::Koopman::singular_values).
+    pub fn singular_values(&self) -> Result<Vec<f64>> {
+        self.operator.singular_values()
+    }
+
+    /// See [`Koopman::singular_functions`](crate::koopman::Koopman::singular_functions).
+    pub fn singular_functions(&self, x: ArrayView2<'_, f64>, k: usize, later: bool) -> Result<Array2<f64>> {
+        self.ask(x, |x| self.operator.singular_functions(x, k, later))
+    }
+
     /// See [`Koopman::influences`](crate::koopman::Koopman::influences).
     pub fn influences(&self, k: usize) -> Result<Influences> {
         self.operator.influences(k)

@@ -87,7 +87,7 @@ impl Koopman {
         let k = check_count("k", k, spectrum.values().len())?;
         let duals = spectrum.duals(spectrum.whole(k))?;
         // In the span of the next states: C times the dual, divided by the eigenvalue.
-        let c = self.coordinate_weights(dictionaries).transpose();
+        let c = self.coordinate_weights(dictionaries)?.transpose();
         let mut vectors = real_times_complex(c, duals.get(..k, ..).transpose());
         for (j, value) in spectrum.values()[..k].iter().enumerate() {
             for i in 0..vectors.nrows() {
@@ -113,7 +113,7 @@ impl Koopman {
         let k = spectrum.whole(check_count("k", k, spectrum.values().len())?);
         let first = match values {
             Some(values) => self.function_weights(dictionaries, values)?,
-            None => self.state_weights(dictionaries).to_owned(),
+            None => self.state_weights(dictionaries)?.to_owned(),
         };
         let parts = real_times_complex(first.transpose(), spectrum.duals(k)?.transpose());
         let mut out = Array2::from_elem((k, first.ncols()), c64::new(0.0, 0.0));

@@ -49,14 +49,14 @@ impl Koopman {
         truncation: Truncation,
     ) -> Result<Array3<f64>> {
         let dictionaries = self.ready("X", x)?;
-        self.propagate(dictionaries, x, self.state_weights(dictionaries).to_owned(), steps, truncation)
+        self.propagate(dictionaries, x, self.state_weights(dictionaries)?.to_owned(), steps, truncation)
     }
 
     /// [`forecast_unbounded`](Self::forecast_unbounded) from the state with these
     /// [coordinates](Self::coordinates_of): (steps, d). One product of the operator with a vector for every step.
     pub(crate) fn forecast_from(&self, z: &Coordinates, steps: &[usize]) -> Result<Array2<f64>> {
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
-        let (weights, width) = (self.operator.estimate(), dictionaries.width());
+        let (weights, width) = (self.estimate()?, dictionaries.width());
         let last = steps.iter().copied().max().unwrap_or(0);
         // If both states of a pair have the same coordinates, these weights are the operator: no
         // copy of it.
@@ -106,7 +106,7 @@ impl Koopman {
     ) -> Result<Array3<f64>> {
         let dictionaries = self.ready("X", x)?;
         finite(
-            self.propagate(dictionaries, x, self.embedding_weights(dictionaries), steps, truncation)?,
+            self.propagate(dictionaries, x, self.embedding_weights(dictionaries)?, steps, truncation)?,
             steps,
         )
     }

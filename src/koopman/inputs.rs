@@ -52,7 +52,7 @@ impl Koopman {
         let control = self.control()?;
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
         let (next, width) = (dictionaries.dictionary_next(), dictionaries.width());
-        let mut weights = self.coordinate_weights(dictionaries).to_owned();
+        let mut weights = self.coordinate_weights(dictionaries)?.to_owned();
         dictionaries.dictionary().factor().solve_transposed_block(weights.as_mut());
         next.factor().solve_transposed_block(weights.as_mut().transpose_mut());
         let (states, inputs) = split(dictionaries.dictionary().points(), width);
@@ -81,7 +81,7 @@ impl Koopman {
     ) -> Result<Array3<f64>> {
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
         let (control, last) = self.check_inputs(dictionaries, x, inputs, steps)?;
-        let first = self.state_weights(dictionaries);
+        let first = self.state_weights(dictionaries)?;
         let mut out = Array3::zeros((steps.len(), x.nrows(), first.ncols()));
         for_blocks(x, |at, rows| {
             let mut states = rows.to_owned();
@@ -127,7 +127,7 @@ impl Koopman {
         steps: &[usize],
     ) -> Result<Array3<f64>> {
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
-        let first = self.embedding_weights(dictionaries);
+        let first = self.embedding_weights(dictionaries)?;
         self.propagate_under(dictionaries, x, inputs, &first, steps)
     }
 
@@ -161,7 +161,7 @@ impl Koopman {
         let kernel = control.kernel.resolve(control.width)?;
         let between = self.between(dictionaries);
         let (_, acting) = split(dictionaries.dictionary().points(), dictionaries.width());
-        let c = self.coordinate_weights(dictionaries);
+        let c = self.coordinate_weights(dictionaries)?;
         let mut out = Array3::zeros((steps.len(), x.nrows(), first.ncols()));
         for_blocks(x, |at, rows| {
             let inputs_of = |step: usize| acting_on(inputs, step, at, rows.nrows(), control.width);

@@ -90,6 +90,10 @@ impl Koopman {
     /// of pairs close in time. That of all pairs is the effect of regularization on the value,
     /// since the eigenvectors are those of the regularized sums.
     pub fn influences(&self, k: usize) -> Result<Influences> {
+        if self.spec.reduced_rank.is_some() {
+            let reason = "errors of estimation are those of an operator of full rank".to_owned();
+            return Err(Error::Spectrum { reason });
+        }
         let spectrum = self.spectrum()?;
         let k = check_count("k", k, spectrum.values().len())?;
         let sums = self.operator.sums().ok_or_else(no_sums)?;
@@ -138,6 +142,6 @@ impl Koopman {
 /// Fewest blocks for standard errors.
 const FEWEST: usize = 4;
 
-fn no_sums() -> Error {
+pub(super) fn no_sums() -> Error {
     Error::Spectrum { reason: "sums over the pairs learned are kept only with n_blocks above 0".to_owned() }
 }

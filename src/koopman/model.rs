@@ -9,12 +9,13 @@ use ndarray::{Array2, ArrayView2, s};
 use super::dictionaries::{Dictionaries, PAIRS};
 use super::operator::Operator;
 use super::replay::Replay;
+use super::singular::Singular;
 use super::spec::{DictionariesSpec, KoopmanSpec};
 use super::spectrum::Spectrum;
 use crate::basis::NestedFeatures;
 use crate::error::{Error, Result, in_range};
 use crate::interrupt::check;
-use crate::linalg::to_array;
+use crate::linalg::{Panel, to_array};
 use crate::validate::{check_lengths, check_rows, check_width, one_row};
 
 /// The last states of a trajectory (with their inputs), as many as are needed to continue it.
@@ -89,6 +90,9 @@ pub struct Koopman {
 pub(super) struct Derived {
     pub matrix: OnceLock<Arc<Mat<f64>>>,
     pub spectrum: OnceLock<Arc<Spectrum>>,
+    pub singular: OnceLock<Arc<Singular>>,
+    /// Weights of limited rank.
+    pub reduced: OnceLock<Panel>,
     /// Coordinates (next, stored) of the stored states in the dictionary of next states, for a system with
     /// inputs.
     pub between: OnceLock<Arc<Mat<f64>>>,
@@ -103,6 +107,7 @@ impl Koopman {
         // Builds the dictionaries once to check them.
         Dictionaries::new(&spec.dictionaries, &spec.kernel, spec.control.as_ref(), 1)?;
         let operator = Operator::new(&spec.learner, spec.n_blocks)?;
+        spec.check_rank(!operator.descends())?;
         if spec.control.is_some() || spec.replay.is_some() {
             let n_blocks = spec.n_blocks;
             in_range("n_blocks", n_blocks, n_blocks == 0, "0 with control inputs or a replay buffer")?;
@@ -211,9 +216,9 @@ impl Koopman {
 
     /// The operator `C` in coordinates (next, stored): `E[s(x+) | x] = C z(x)`.
     #[must_use]
-    pub fn coordinates(&self) -> Array2<f64> {
-        let Some(dictionaries) = &self.dictionaries else { return Array2::zeros((0, 0)) };
-        to_array(self.coordinate_weights(dictionaries).transpose())
+    pub fn coordinates(&self) -> Result<Array2<f64>> {
+        let Some(dictionaries) = &self.dictionaries else { return Ok(Array2::zeros((0, 0))) };
+        Ok(to_array(self.coordinate_weights(dictionaries)?.transpose()))
     }
 
     /// Learns pairs: row `i` of `next` (n, d) is the state that followed row `i` of `x` (n, d).
@@ -363,11 +368,10 @@ impl Koopman {
         }
     }
 
-    /// State for the rollback of a call of `n` pairs. Most learners undo a single round, and least
+    /// State for the rollback of a call of `n` pairs. A single round rolls itself back, and least
     /// squares cannot fail on validated pairs unless their similarities are unbounded.
     fn snapshot(&self, n: usize) -> Option<Self> {
-        let alone = n <= 1 && self.operator.learner().undoes_refused_rows();
-        let several = !alone || self.dictionaries.is_none();
+        let several = n > 1 || self.dictionaries.is_none();
         let rounds = match &self.replay {
             Some(replay) => replay.fills_with(n) || self.dictionaries.is_none(),
             None => several,

@@ -116,6 +116,12 @@ pub struct KoopmanSpec {
     /// For least squares on one dictionary, without a replay buffer. `3 n_blocks m^2` numbers.
     #[serde(skip_serializing_if = "is_zero")]
     pub n_blocks: usize,
+    /// Rank of the operator, by reduced-rank regression: of all operators of this rank the one that fits
+    /// the learned pairs best, for every query but the predictions while learning. `None`: full rank.
+    ///
+    /// For least squares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reduced_rank: Option<usize>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
@@ -134,6 +140,7 @@ impl Default for KoopmanSpec {
             replay: None,
             control: None,
             n_blocks: 0,
+            reduced_rank: None,
         }
     }
 }

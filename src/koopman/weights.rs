@@ -24,22 +24,22 @@ impl Koopman {
         if let Some(known) = kept.get() {
             return Ok(Arc::clone(known));
         }
-        let weights = self.coordinate_weights(dictionaries).to_owned();
+        let weights = self.coordinate_weights(dictionaries)?.to_owned();
         let dictionaries = dictionaries.clone();
         let new = Arc::new(aside(move || dictionaries.matrix(weights.as_ref()))?);
         Ok(Arc::clone(kept.get_or_init(|| new)))
     }
 
     /// Weights (stored, next) of the coordinates of the next state.
-    pub(super) fn coordinate_weights(&self, dictionaries: &Dictionaries) -> MatRef<'_, f64> {
+    pub(super) fn coordinate_weights(&self, dictionaries: &Dictionaries) -> Result<MatRef<'_, f64>> {
         let d = dictionaries.width();
         let (stored, stored_next) = dictionaries.sizes();
-        self.operator.estimate().as_faer().submatrix(0, d, stored, stored_next)
+        Ok(self.estimate()?.as_faer().submatrix(0, d, stored, stored_next))
     }
 
     /// Weights (stored, d) of the next state itself.
-    pub(super) fn state_weights(&self, dictionaries: &Dictionaries) -> MatRef<'_, f64> {
-        self.operator.estimate().as_faer().submatrix(0, 0, dictionaries.sizes().0, dictionaries.width())
+    pub(super) fn state_weights(&self, dictionaries: &Dictionaries) -> Result<MatRef<'_, f64>> {
+        Ok(self.estimate()?.as_faer().submatrix(0, 0, dictionaries.sizes().0, dictionaries.width()))
     }
 
     /// Weights (stored, p) of the expectation one step later of functions given by their values at the
@@ -65,13 +65,13 @@ impl Koopman {
         }
         let mut inner = from_array(values);
         dictionaries.dictionary_next().factor().solve_block(inner.as_mut());
-        Ok(product(self.coordinate_weights(dictionaries), inner.as_ref()))
+        Ok(product(self.coordinate_weights(dictionaries)?, inner.as_ref()))
     }
 
     /// Weights (stored, next) of the conditional mean embedding one step later.
-    pub(super) fn embedding_weights(&self, dictionaries: &Dictionaries) -> Mat<f64> {
-        let mut transposed = self.coordinate_weights(dictionaries).transpose().to_owned();
+    pub(super) fn embedding_weights(&self, dictionaries: &Dictionaries) -> Result<Mat<f64>> {
+        let mut transposed = self.coordinate_weights(dictionaries)?.transpose().to_owned();
         dictionaries.dictionary_next().factor().solve_transposed_block(transposed.as_mut());
-        transposed.transpose().to_owned()
+        Ok(transposed.transpose().to_owned())
     }
 }

@@ -113,12 +113,6 @@ pub trait LearnerLimits: Learner {
         true
     }
 
-    /// Whether a refused row leaves the learner as it was. Where it does not, calls of a single row too begin with
-    /// a copy, if they can fail.
-    fn undoes_refused_rows(&self) -> bool {
-        true
-    }
-
     /// Whether the target `y` at `z` would change the weights at all; a loss may be zero. `scratch` holds
     /// one number an output.
     fn has_loss(&self, _z: &Coordinates, _y: &[f64], _scratch: &mut [f64]) -> bool {

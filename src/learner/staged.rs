@@ -94,10 +94,6 @@ impl<L: AsLearner> LearnerLimits for Staged<L> {
     fn can_diverge(&self) -> bool {
         self.first.as_learner().can_diverge() || self.then.as_learner().can_diverge()
     }
-
-    fn undoes_refused_rows(&self) -> bool {
-        self.now().undoes_refused_rows()
-    }
 }
 
 impl<L: AsLearner> LearnerBlocks for Staged<L> {

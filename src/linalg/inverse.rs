@@ -337,6 +337,15 @@ impl SymmetricInverse {
         Some(back)
     }
 
+    /// Gives one coordinate its prior, independent of the others.
+    pub(crate) fn reset_coordinate(&mut self, i: usize, diagonal: f64) {
+        for j in 0..self.dim() {
+            self.matrix.set(i, j, 0.0);
+            self.matrix.set(j, i, 0.0);
+        }
+        self.matrix.set(i, i, diagonal.recip());
+    }
+
     /// Back to `A = diagonal I`, with as many coordinates as now.
     pub fn reset(&mut self, diagonal: f64) {
         self.matrix.clear();

@@ -6,7 +6,7 @@ use super::Stream;
 use super::head::Head;
 use super::schedule::Schedule;
 use crate::basis::{AsBasis, Basis as _, BasisGrowth as _};
-use crate::learner::{AsLearner, LearnerLimits as _};
+use crate::learner::AsLearner;
 use crate::model::Model as _;
 
 /// State before a call that may fail.
@@ -20,14 +20,14 @@ pub(super) enum Before<B, L> {
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
-    /// What is needed to restore the model after an error in a call of `n` rows. Most learners undo a
-    /// single row that they refuse; those that cannot fail on validated rows are not copied; a basis
-    /// that only appends drops what it appended.
+    /// What is needed to restore the model after an error in a call of `n` rows. Single rows roll
+    /// back themselves; learners that cannot fail on validated rows are not copied; a basis that
+    /// only appends drops what it appended.
     pub(super) fn snapshot(&self, n: usize, weights: Option<ArrayView1<'_, f64>>) -> Before<B, L> {
-        let (basis, learner) = (self.basis.as_basis(), self.head.learner.as_learner());
+        let basis = self.basis.as_basis();
         if self.n_outputs.is_none() {
             Before::Fresh(Box::new((self.basis.clone(), self.head.learner.clone())))
-        } else if (n > 1 || !learner.undoes_refused_rows()) && self.can_refuse(weights) {
+        } else if n > 1 && self.can_refuse(weights) {
             let dim = basis.dim();
             let basis = (!basis.appends_only()).then(|| Box::new(self.basis.clone()));
             let Self { n_seen, schedule, .. } = *self;

@@ -9,7 +9,7 @@ use kernelstream::koopman::{
 };
 use kernelstream::learner::{GradientSpec, LearnerSpec, Loss, RidgeSpec, Schedule};
 use kernelstream::stream::presets;
-use kernelstream::{Error, Persist as _, Result};
+use kernelstream::{Error, Merge as _, Persist as _, Result};
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -75,9 +75,7 @@ fn every_model() -> Vec<KoopmanSpec> {
         kernel: gaussian(),
         dictionaries,
         learner,
-        replay: None,
-        control: None,
-        n_blocks: 0,
+        ..KoopmanSpec::default()
     };
     let replay =
         |size, passes, spec| KoopmanSpec { replay: Some(ReplaySpec { size, passes, seed: 7 }), ..spec };
@@ -91,6 +89,7 @@ fn every_model() -> Vec<KoopmanSpec> {
         spec(DictionariesSpec::Paired(budget(0.1, 0.0, None)), gradient(0.3, false)),
         replay(9, 2, separate()),
         replay(14, 1, spec(ald(1e-2, None), ridge(1e-2, 1.0))),
+        KoopmanSpec { reduced_rank: Some(5), ..spec(ald(1e-2, None), ridge(1e-2, 1.0)) },
     ]
 }
 
@@ -115,6 +114,13 @@ fn learned(spec: &KoopmanSpec, path: &Array2<f64>) -> Koopman {
 /// Least squares on the zero-padded coordinates from the whole history, forgetting as the ridge
 /// learner does: each round gives `(1 - gamma) lambda m` back to one coordinate, in turn.
 fn dense_least_squares(path: &Array2<f64>, dictionary: &Array2<f64>, lambda: f64, gamma: f64) -> Array2<f64> {
+    let (a, b) = dense_sums(path, dictionary, lambda, gamma);
+    let w = a.partial_piv_lu().solve(&b);
+    Array2::from_shape_fn((b.nrows(), b.nrows()), |(i, j)| w[(j, i)])
+}
+
+/// Its regularized Gram matrix `sum z z'` and `sum z s'`.
+fn dense_sums(path: &Array2<f64>, dictionary: &Array2<f64>, lambda: f64, gamma: f64) -> (Mat<f64>, Mat<f64>) {
     let (x, next) = pairs(path);
     let total = dictionary.nrows();
     let k = gram(dictionary.view(), dictionary.view());
@@ -154,8 +160,7 @@ fn dense_least_squares(path: &Array2<f64>, dictionary: &Array2<f64>, lambda: f64
             a[(i, i)] += (1.0 - gamma) * lambda * known as f64;
         }
     }
-    let w = a.partial_piv_lu().solve(&b);
-    Array2::from_shape_fn((total, total), |(i, j)| w[(j, i)])
+    (a, b)
 }
 
 #[test]
@@ -167,17 +172,112 @@ fn least_squares_is_dense_least_squares() {
                 kernel: gaussian(),
                 dictionaries: ald(1e-2, None),
                 learner: ridge(lambda, gamma),
-                replay: None,
-                control: None,
-                n_blocks: 0,
+                ..KoopmanSpec::default()
             };
             let model = learned(&spec, &path);
             let dense = dense_least_squares(&path, &model.dictionary(), lambda, gamma);
             assert!(model.n_stored().0 > 10);
-            let gap = largest_difference(&model.coordinates(), &dense);
+            let gap = largest_difference(&model.coordinates().unwrap(), &dense);
             assert!(gap < 1e-8, "lambda {lambda}, gamma {gamma}: {gap:e}");
         }
     }
+}
+
+#[test]
+fn reduced_rank_is_the_best_operator_of_that_rank() {
+    let drawn = trajectory(1, 300);
+    let mut sorted: Vec<Vec<f64>> = drawn.rows().into_iter().map(|row| row.to_vec()).collect();
+    sorted.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    let sorted = Array2::from_shape_fn(drawn.dim(), |(i, j)| sorted[i][j]);
+    for (path, gamma) in [(&drawn, 1.0), (&drawn, 0.98), (&sorted, 1.0)] {
+        let spec = KoopmanSpec {
+            kernel: gaussian(),
+            dictionaries: ald(1e-2, None),
+            learner: ridge(1.0, gamma),
+            ..KoopmanSpec::default()
+        };
+        let full = learned(&spec, path);
+        let (a, b) = dense_sums(path, &full.dictionary(), 1.0, gamma);
+        let m = a.nrows();
+        // The root of the inverse by eigenvectors: A^-1/2 B is what is cut to rank r.
+        let eigen = a.self_adjoint_eigen(faer::Side::Lower).unwrap();
+        let root = Mat::from_fn(m, m, |i, j| {
+            (0..m).map(|k| eigen.U()[(i, k)] * eigen.U()[(j, k)] / eigen.S()[k].sqrt()).sum::<f64>()
+        });
+        let whitened = &root * &b;
+        let svd = whitened.svd().unwrap();
+        for rank in [1, 3, m - 1, m, m + 4] {
+            let model = learned(&KoopmanSpec { reduced_rank: Some(rank), ..spec.clone() }, path);
+            let cut = Mat::from_fn(m, m, |i, j| {
+                let kept = 0..rank.min(m);
+                kept.map(|k| svd.U()[(i, k)] * svd.S()[k] * svd.V()[(j, k)]).sum::<f64>()
+            });
+            let best = &root * cut;
+            let best = Array2::from_shape_fn((m, m), |(i, j)| best[(j, i)]);
+            let gap = largest_difference(&model.coordinates().unwrap(), &best);
+            assert!(gap < 1e-8, "rank {rank} of {m}, gamma {gamma}: {gap:e}");
+            let nonzero = model.spectrum().unwrap().values().iter().filter(|v| v.norm() > 1e-9).count();
+            assert!(nonzero <= rank);
+            // The forecast of the state, a function of the coordinates, is projected in the same way.
+            if rank >= m {
+                let (x, _) = pairs(path);
+                let ahead = |model: &Koopman| model.forecast(x, &[1, 3], Truncation::default()).unwrap();
+                assert_eq!(ahead(&model), ahead(&full));
+            }
+        }
+    }
+    let descent = KoopmanSpec { learner: gradient(0.3, false), ..KoopmanSpec::default() };
+    assert!(KoopmanSpec { reduced_rank: Some(3), ..descent }.build().is_err());
+    assert!(KoopmanSpec { reduced_rank: Some(0), ..KoopmanSpec::default() }.build().is_err());
+}
+
+#[test]
+fn singular_functions_are_canonical_variates_of_the_pairs() {
+    let path = trajectory(3, 400);
+    let (x, next) = pairs(&path);
+    let mut spec = KoopmanSpec {
+        kernel: gaussian(),
+        dictionaries: ald(1e-2, None),
+        learner: ridge(1e-9, 1.0),
+        n_blocks: 1,
+        ..KoopmanSpec::default()
+    };
+    let mut model = spec.build().unwrap();
+    // All states are stored before those pairs are learned that count.
+    model.learn(x, next).unwrap();
+    model.freeze_dictionary().unwrap();
+    model.learn(x, next).unwrap();
+    let values = model.singular_values().unwrap();
+    assert!((values[0] - 1.0).abs() < 1e-12 && values.windows(2).all(|pair| pair[0] >= pair[1]));
+    let k = 5;
+    let now = model.singular_functions(x, k, false).unwrap();
+    let later = model.singular_functions(next, k, true).unwrap();
+    let n = x.nrows() as f64;
+    for i in 0..k {
+        for j in 0..k {
+            let expected = f64::from(u8::from(i == j));
+            let own = now.column(i).dot(&now.column(j)) / n;
+            assert!((own - expected).abs() < 1e-6, "{i} {j}: {own}");
+            assert!((later.column(i).dot(&later.column(j)) / n - expected).abs() < 1e-6);
+            let across = now.column(i).dot(&later.column(j)) / n;
+            assert!((across - expected * values[i]).abs() < 1e-6, "{i} {j}: {across}");
+        }
+    }
+    // No function of the coordinates is predicted better: regress each on the other.
+    let z = model.transform(x).unwrap();
+    let s = model.transform(next).unwrap();
+    let centred = |of: &Array2<f64>| of - &of.mean_axis(Axis(0)).unwrap();
+    let (z, s) = (centred(&z), centred(&s));
+    let mat = |of: Array2<f64>| Mat::from_fn(of.nrows(), of.ncols(), |i, j| of[[i, j]]);
+    let (c00, c01, c11) = (mat(z.t().dot(&z)), mat(z.t().dot(&s)), mat(s.t().dot(&s)));
+    let both = c00.partial_piv_lu().solve(&c01) * c11.partial_piv_lu().solve(c01.transpose());
+    let mut squares: Vec<f64> = both.eigenvalues().unwrap().iter().map(|v| v.re).collect();
+    squares.sort_by(|a, b| b.total_cmp(a));
+    for (value, square) in values[1..6].iter().zip(&squares) {
+        assert!((value * value - square).abs() < 1e-5, "{value} {square}");
+    }
+    spec.n_blocks = 0;
+    assert!(matches!(learned(&spec, &path).singular_values(), Err(Error::Spectrum { .. })));
 }
 
 /// Squared norm of `sum_ij w_ij phi(e_i) (x) phi(d_j)`.
@@ -204,9 +304,7 @@ fn the_admission_test_is_the_least_loss_and_the_step_the_nearest_operator() {
             kernel: gaussian(),
             dictionaries,
             learner: gradient(step, false),
-            replay: None,
-            control: None,
-            n_blocks: 0,
+            ..KoopmanSpec::default()
         };
         let mut model = spec.build().unwrap();
         let path = trajectory(2, 60);
@@ -282,9 +380,7 @@ fn an_operator_that_stores_every_pair_is_the_basic_recursion() {
     };
     let dictionaries = DictionariesSpec::Separate(budget(0.0, 0.0, None));
     let mut model =
-        KoopmanSpec { kernel: gaussian(), dictionaries, learner, replay: None, control: None, n_blocks: 0 }
-            .build()
-            .unwrap();
+        KoopmanSpec { kernel: gaussian(), dictionaries, learner, ..KoopmanSpec::default() }.build().unwrap();
     model.learn(x.slice(s![..7, ..]), next.slice(s![..7, ..])).unwrap();
     model.learn(x.slice(s![7.., ..]), next.slice(s![7.., ..])).unwrap();
     assert_eq!((model.dictionary(), model.dictionary_next()), (x.to_owned(), next.to_owned()));
@@ -361,9 +457,7 @@ fn a_defective_operator_says_so_and_still_forecasts() {
         kernel: gaussian(),
         dictionaries: ald(1e-3, None),
         learner: ridge(1e-6, 1.0),
-        replay: None,
-        control: None,
-        n_blocks: 0,
+        ..KoopmanSpec::default()
     };
     let mut model = spec.build().unwrap();
     model.learn(x.view(), next.view()).unwrap();
@@ -457,7 +551,7 @@ proptest! {
                 prop_assert_eq!(whole.n_seen(), other.n_seen());
                 prop_assert_eq!(whole.dictionary(), other.dictionary());
                 prop_assert_eq!(whole.dictionary_next(), other.dictionary_next());
-                let gap = largest_difference(&whole.coordinates(), &other.coordinates());
+                let gap = largest_difference(&whole.coordinates().unwrap(), &other.coordinates().unwrap());
                 prop_assert!(gap < 1e-10, "{:e} {:?}", gap, spec);
             }
         }
@@ -554,7 +648,7 @@ fn blocks_are_rounds_one_by_one() {
     for (dictionaries, learner, replay) in cases {
         let buffered = replay.is_some();
         let spec =
-            KoopmanSpec { kernel: kernel.clone(), dictionaries, learner, replay, control: None, n_blocks: 0 };
+            KoopmanSpec { kernel: kernel.clone(), dictionaries, learner, replay, ..KoopmanSpec::default() };
         // a trajectory, and pairs of it that do not follow each other
         let (x, next) = pairs(&path);
         let order: Vec<usize> = (0..1500).map(|i| i * 7 % 1500).collect();
@@ -580,12 +674,12 @@ fn blocks_are_rounds_one_by_one() {
             }
             assert_eq!(blocks.dictionary(), single.dictionary());
             assert_eq!(blocks.dictionary_next(), single.dictionary_next());
-            let gap = largest_difference(&blocks.coordinates(), &single.coordinates());
+            let gap = largest_difference(&blocks.coordinates().unwrap(), &single.coordinates().unwrap());
             assert!(gap < 1e-10, "{gap:e} {spec:?}");
             // and they continue alike
             blocks.learn_one(&[0.1, 0.2], &[0.2, 0.1]).unwrap();
             single.learn_one(&[0.1, 0.2], &[0.2, 0.1]).unwrap();
-            let gap = largest_difference(&blocks.coordinates(), &single.coordinates());
+            let gap = largest_difference(&blocks.coordinates().unwrap(), &single.coordinates().unwrap());
             assert!(gap < 1e-10, "{gap:e} {spec:?}");
         }
     }
@@ -602,8 +696,7 @@ fn divergence_puts_everything_back() {
                 dictionaries: dictionaries.clone(),
                 learner: gradient(40.0, false),
                 replay,
-                control: None,
-                n_blocks: 0,
+                ..KoopmanSpec::default()
             };
             let mut model = spec.build().unwrap();
             model.learn(x.slice(s![..4, ..]), next.slice(s![..4, ..])).unwrap();
@@ -647,8 +740,7 @@ fn replay_gives_every_pair_out_in_another_order() {
         dictionaries: DictionariesSpec::Separate(budget(0.0, 0.0, None)),
         learner: gradient(0.2, false),
         replay: Some(ReplaySpec { size: 16, passes: 1, seed }),
-        control: None,
-        n_blocks: 0,
+        ..KoopmanSpec::default()
     };
     let mut model = spec(1).build().unwrap();
     model.learn(x, next).unwrap();
@@ -715,9 +807,7 @@ fn states_too_large_for_least_squares_are_refused_and_the_call_undone() {
                 kernel,
                 dictionaries: ald(1e-3, None),
                 learner: ridge(1e-4, 1.0),
-                replay: None,
-                control: None,
-                n_blocks: 0,
+                ..KoopmanSpec::default()
             };
             let mut model = spec.build().unwrap();
             let (x, next) = pairs(&path);

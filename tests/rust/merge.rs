@@ -286,7 +286,7 @@ fn operators_add_up() -> Result<()> {
         let mut half = learned(&frozen, 0..1)?;
         half.merge(&[&learned(&frozen, 1..200)?, &learned(&frozen, 200..300)?, &spec.build()?])?;
         assert_eq!((half.n_seen(), half.n_stored()), (300, whole.n_stored()));
-        assert!(far(half.coordinates().view(), whole.coordinates().view()) < 1e-9);
+        assert!(far(half.coordinates().unwrap().view(), whole.coordinates().unwrap().view()) < 1e-9);
 
         // Dictionaries of their own.
         let one = learned(&spec.build()?, 0..300)?;

@@ -128,9 +128,8 @@ impl<R: SecondOrderRule> SecondOrder<R> {
     }
 
     /// Restores the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
-    /// each, to some of them in turn: to more if much is forgotten. Returns whether the result is
-    /// valid.
-    fn restore_regularization(&mut self) -> bool {
+    /// each, to some of them in turn: to more if much is forgotten.
+    fn restore_regularization(&mut self) {
         let m = self.dim() as u64;
         let lost = (1.0 - self.rule.forgetting()) * m as f64;
         let turns = (1..=m).find(|turns| *turns as f64 >= lost).unwrap_or(m);
@@ -142,7 +141,8 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             // A negative value, the rounding error of a row of an enormous weight, would grow with
             // forgetting.
             if !(-1e-6..SymmetricInverse::LARGEST).contains(&(share * self.pz[i])) {
-                return false;
+                self.inverse.reset_coordinate(i, self.rule.regularization());
+                continue;
             }
             let quadratic = self.pz[i];
             let gain = self.inverse.add(1.0, share, &self.pz, quadratic);
@@ -158,7 +158,6 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             }
             self.rule.update_centre(1.0, &self.step, quadratic);
         }
-        true
     }
 }
 
@@ -296,9 +295,8 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         self.rule.finalize_prediction(prediction, one, quadratic);
         let leverage = quadratic + self.rule.centre_variance(one);
         self.rule.update_centre(keep, &self.step, if met { f64::INFINITY } else { quadratic });
-        // Fails only after rows of large weights or coordinates: see `undoes_refused_rows`.
-        if keep < 1.0 && !self.restore_regularization() {
-            return Err(Error::Unstable { row: 0 });
+        if keep < 1.0 {
+            self.restore_regularization();
         }
         self.learned(leverage, y, weight);
         Ok(())
@@ -325,11 +323,6 @@ impl<R: SecondOrderRule> LearnerLimits for SecondOrder<R> {
 
     fn can_diverge(&self) -> bool {
         self.rule.can_diverge()
-    }
-
-    fn undoes_refused_rows(&self) -> bool {
-        // Whether the regularization can be restored is known only after the row.
-        self.rule.forgetting() >= 1.0
     }
 }
 
