@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use kernelstream::dynamics::{self, DynamicsSpec};
 use kernelstream::koopman::{Residual, Truncation};
 use kernelstream::{Merge, PartOrder};
-use ndarray::{ArrayView2, Axis, s};
+use ndarray::{ArrayView1, ArrayView2, Axis, s};
 use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3, PyArray4};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -32,20 +32,26 @@ impl Koopman {
         py: Python<'_>,
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         self.model.learn(
             py,
             x.nrows(),
             progress,
-            |model| model.check_pairs(x, next).map(|()| undo(model, x.nrows())),
+            |model| {
+                model.check_pairs(x, next)?;
+                model.operator().check_weights(x, weights)?;
+                Ok(undo(model, x.nrows()))
+            },
             |model, rows, go_on| {
                 if rows.is_empty() {
                     model.drain_while(|| go_on(0))?;
                     return Ok(Learned { rows: 0, busy: model.operator().is_draining() });
                 }
-                let (x, next) = (x.slice(s![rows.clone(), ..]), next.slice(s![rows, ..]));
-                let rows = model.learn_while(x, next, go_on)?;
+                let (x, next) = (x.slice(s![rows.clone(), ..]), next.slice(s![rows.clone(), ..]));
+                let weights = weights.map(|weights| weights.slice_move(s![rows]));
+                let rows = model.learn_weighted_while(x, next, weights, go_on)?;
                 Ok(Learned { rows, busy: model.operator().is_draining() })
             },
         )
@@ -73,17 +79,20 @@ impl Koopman {
         spec.build().map(Self::holding).map_err(to_python)
     }
 
-    /// Learns pairs: row i of `X_next` (n, d) is the state that followed row i of `X` (n, d).
-    #[pyo3(signature = (X, X_next, progress=None))]
+    /// Learns pairs: row i of `X_next` (n, d) is the state that followed row i of `X` (n, d), with weights (n, 1) or 1.
+    #[pyo3(signature = (X, X_next, weights=None, progress=None))]
     fn learn(
         &self,
         py: Python<'_>,
         X: &Bound<'_, PyAny>,
         X_next: &Bound<'_, PyAny>,
+        weights: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let (x, next) = (matrix("X", X)?, matrix("X_next", X_next)?);
-        self.learn_pairs(py, x.as_array(), next.as_array(), progress)
+        let weights = weights.map(|weights| matrix("weights", weights)).transpose()?;
+        let weights = weights.as_ref().map(|weights| weights.as_array().index_axis_move(Axis(1), 0));
+        self.learn_pairs(py, x.as_array(), next.as_array(), weights, progress)
     }
 
     /// Learns trajectories (n, d + k), whose states are paired `lag` steps apart. `continued`: the first one continues
@@ -159,7 +168,7 @@ impl Koopman {
         let (x, next) = (Row::of("x", x)?, Row::of("x_next", x_next)?);
         if self.model.read(py)?.operator().spec().replay.is_some() {
             let (x, next) = (one_row(x.as_slice()), one_row(next.as_slice()));
-            return self.learn_pairs(py, x, next, None);
+            return self.learn_pairs(py, x, next, None, None);
         }
         self.model.learn_one(py, |model| model.learn_one(x.as_slice(), next.as_slice()))
     }

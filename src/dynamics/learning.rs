@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ndarray::{ArrayView2, s};
+use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::learned::Lens;
 use super::{Dynamics, selection};
@@ -27,10 +27,23 @@ impl Dynamics {
         &mut self,
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
+        go_on: impl FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        self.learn_weighted_while(x, next, None, go_on)
+    }
+
+    /// [`learn_while`](Self::learn_while) of pairs with weights, as that of [the
+    /// operator](crate::koopman::Koopman::learn_weighted_while).
+    pub fn learn_weighted_while(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
         mut go_on: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check_pairs(x, next)?;
-        let learned = self.take_in(x, next, &mut go_on)?;
+        self.operator.check_weights(x, weights)?;
+        let learned = self.take_in(x, next, weights, &mut go_on)?;
         if x.nrows() > 0 {
             self.tail = None;
         }
@@ -52,6 +65,7 @@ impl Dynamics {
         &mut self,
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let before = self.snapshot(x);
@@ -61,11 +75,14 @@ impl Dynamics {
             let part = self.part_len(x.slice(s![done.., ..]));
             let rows = s![done..done + part, ..];
             let (x, next) = (x.slice(rows), next.slice(rows));
+            let weights = weights.map(|weights| weights.slice_move(s![done..done + part]));
             let learned = self
-                .learn_part(x, next, &mut |row| go_on(done + row))
+                .learn_part(x, next, weights, &mut |row| go_on(done + row))
                 .map_err(|error| error.shifted(done))
                 .and_then(|rows| {
-                    self.keep(x.slice(s![..rows, ..]), next.slice(s![..rows, ..]), earlier).map(|()| rows)
+                    let weights = weights.map(|weights| weights.slice_move(s![..rows]));
+                    let (x, next) = (x.slice(s![..rows, ..]), next.slice(s![..rows, ..]));
+                    self.keep(x, next, weights, earlier).map(|()| rows)
                 });
             match learned {
                 Ok(rows) => {
@@ -111,10 +128,12 @@ impl Dynamics {
         &mut self,
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let units = self.units.after(x, next);
-        let learned = self.operator.learn_while(units.scaled(x).view(), units.scaled(next).view(), go_on)?;
+        let (here, there) = (units.scaled(x), units.scaled(next));
+        let learned = self.operator.learn_weighted_while(here.view(), there.view(), weights, go_on)?;
         if let Cow::Owned(units) = units {
             self.units = units;
         }
@@ -123,11 +142,17 @@ impl Dynamics {
 
     /// Stores learned pairs of the warm-up, and relearns all at a refit. The first `earlier` are
     /// from previous calls.
-    fn keep(&mut self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, earlier: usize) -> Result<()> {
+    fn keep(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        earlier: usize,
+    ) -> Result<()> {
         let last = self.last_turn(x);
         let Some(warm_up) = &mut self.warm_up else { return Ok(()) };
         let turn = warm_up.turn(last);
-        warm_up.keep(x, next, None);
+        warm_up.keep(x, next, weights);
         let len = warm_up.len();
         if len == turn {
             self.learn_again().map_err(|mut error| match error.row_mut() {
@@ -148,12 +173,14 @@ impl Dynamics {
     /// Selects scale and parameters by the stored pairs, and learns these.
     fn learn_again(&mut self) -> Result<()> {
         let Some(warm_up) = &self.warm_up else { return Ok(()) };
-        let (x, next, _) = warm_up.rows();
+        let (x, next, weights) = warm_up.rows();
+        let weights = weights.iter().any(|weight| *weight < 1.0 || *weight > 1.0).then_some(weights);
         let chosen = selection::choose(&self.spec, x, next)?;
         let mut operator = chosen.operator.build()?;
         let units = chosen.units;
+        let (here, there) = (units.scaled(x), units.scaled(next));
         let learned = operator
-            .learn_while(units.scaled(x).view(), units.scaled(next).view(), |_| interrupt::check().is_ok())?;
+            .learn_weighted_while(here.view(), there.view(), weights, |_| interrupt::check().is_ok())?;
         if learned < x.nrows() {
             return Err(Error::Interrupted);
         }

@@ -61,7 +61,7 @@ impl Dynamics {
             0
         } else {
             let (now, next) = self.paired(all.slice(s![first.., ..]), lag, n_pairs);
-            self.take_in(now.view(), next.view(), go_on).map_err(|error| error.shifted(unpaired))?
+            self.take_in(now.view(), next.view(), None, go_on).map_err(|error| error.shifted(unpaired))?
         };
         let done = if learned == n_pairs { x.nrows() } else { learned + unpaired };
         let end = n_known + done;

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use faer::Mat;
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
 use super::dictionaries::{Dictionaries, PAIRS};
-use super::operator::Operator;
+use super::operator::{Operator, Weights};
 use super::replay::Replay;
 use super::singular::Singular;
 use super::spec::{DictionariesSpec, KoopmanSpec};
@@ -16,7 +16,7 @@ use crate::basis::NestedFeatures;
 use crate::error::{Error, Result, in_range};
 use crate::interrupt::check;
 use crate::linalg::{Panel, to_array};
-use crate::validate::{check_lengths, check_rows, check_width, one_row};
+use crate::validate::{check_lengths, check_rows, check_weights, check_width, one_row};
 
 /// The last states of a trajectory (with their inputs), as many as are needed to continue it.
 #[derive(Clone, Debug)]
@@ -97,6 +97,9 @@ pub(super) struct Derived {
     /// inputs.
     pub between: OnceLock<Arc<Mat<f64>>>,
 }
+
+/// Heaviest pair: rounding makes learners fail on heavier ones that otherwise never do.
+const HEAVIEST: f64 = 100.0;
 
 impl Koopman {
     /// Initial state, with all parameters validated.
@@ -238,9 +241,22 @@ impl Koopman {
         &mut self,
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
+        go_on: impl FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        self.learn_weighted_while(x, next, None, go_on)
+    }
+
+    /// [`learn_while`](Self::learn_while) of pairs that count as often as their weights say, above 0 and at
+    /// most 100: for pairs of a biased sample. For least squares without a replay buffer.
+    pub fn learn_weighted_while(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
         mut go_on: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check_pairs(x, next)?;
+        self.check_weights(x, weights)?;
         if x.nrows() == 0 {
             return Ok(0);
         }
@@ -249,7 +265,9 @@ impl Koopman {
             pairs.extend(x.row(i));
             pairs.extend(next.row(i));
         };
-        let learned = self.take_in(x.nrows(), x.ncols() - self.n_controls(), pair, &mut go_on)?;
+        let weights = weights.map(|weights| weights.to_vec());
+        let width = x.ncols() - self.n_controls();
+        let learned = self.take_in(x.nrows(), width, pair, weights.as_deref(), &mut go_on)?;
         self.tail = None;
         Ok(learned)
     }
@@ -261,6 +279,7 @@ impl Koopman {
         n: usize,
         width: usize,
         pair: impl Fn(usize, &mut Vec<f64>),
+        weights: Weights<'_>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let before = self.snapshot(n);
@@ -274,7 +293,8 @@ impl Koopman {
             let end = n.min(done + at_once);
             pairs.clear();
             (done..end).for_each(|i| pair(i, &mut pairs));
-            result = self.receive(&pairs, &mut || go_on(end)).map_err(|error| error.shifted(done));
+            let weights = weights.map(|all| &all[done..end]);
+            result = self.receive(&pairs, weights, &mut || go_on(end)).map_err(|error| error.shifted(done));
             done = end;
         }
         self.pairs = pairs;
@@ -318,13 +338,18 @@ impl Koopman {
 
     /// Processes consecutive pairs `x, x+`, or a single one with a replay buffer; returns whether
     /// all pairs that the buffer released have been learned.
-    fn receive(&mut self, pairs: &[f64], go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+    fn receive(
+        &mut self,
+        pairs: &[f64],
+        weights: Weights<'_>,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
         if let Some(replay) = &mut self.replay {
             replay.push(pairs);
             self.n_seen += 1;
             return self.drain(go_on);
         }
-        self.learn_pairs(pairs)?;
+        self.learn_pairs(pairs, weights)?;
         self.n_seen += (pairs.len() / self.pair_width().unwrap_or(1)) as u64;
         Ok(true)
     }
@@ -337,7 +362,7 @@ impl Koopman {
             if !go_on() {
                 result = Ok(false);
             } else if replay.shuffle(self.block_size()) {
-                let learned = self.learn_pairs(replay.shuffled()).map_err(|error| match error {
+                let learned = self.learn_pairs(replay.shuffled(), None).map_err(|error| match error {
                     // With shuffled pairs, an error names the pair that filled the buffer.
                     Error::Diverged { .. } => Error::Diverged { row: 0 },
                     other => other,
@@ -361,9 +386,9 @@ impl Koopman {
     }
 
     /// Rounds with consecutive pairs `x, x+`.
-    fn learn_pairs(&mut self, pairs: &[f64]) -> Result<()> {
+    fn learn_pairs(&mut self, pairs: &[f64], weights: Weights<'_>) -> Result<()> {
         match &mut self.dictionaries {
-            Some(dictionaries) => dictionaries.learn(&mut self.operator, pairs),
+            Some(dictionaries) => dictionaries.learn(&mut self.operator, pairs, weights),
             None => Ok(()),
         }
     }
@@ -398,6 +423,25 @@ impl Koopman {
         check_lengths(x, "X_next", next)?;
         self.check_joint("X", x)?;
         self.check_states("X_next", next, Some(x.ncols() - self.n_controls()))
+    }
+
+    /// Refuses weights of pairs that are not all positive, or that this learner cannot use.
+    pub fn check_weights(&self, x: ArrayView2<'_, f64>, weights: Option<ArrayView1<'_, f64>>) -> Result<()> {
+        let Some(given) = weights else { return Ok(()) };
+        check_weights(x, weights)?;
+        let refuse =
+            |value: String, requirement| Error::InvalidParameter { name: "weights", value, requirement };
+        if self.operator.descends() || self.replay.is_some() {
+            let requirement = "None for gradient descent and with a replay buffer; take ridge";
+            return Err(refuse("given".to_owned(), requirement));
+        }
+        match given.iter().position(|weight| !(0.0 < *weight && *weight <= HEAVIEST)) {
+            Some(row) => Err(refuse(
+                format!("{} at row {row}", given[row]),
+                "above 0 and at most 100; leave out pairs of weight 0, and divide by a common factor",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Refuses rows that are not states of this width, if it is known.

@@ -10,6 +10,9 @@ use crate::learner::{
 };
 use crate::linalg::{Coordinates, Panel};
 
+/// Weight of each of some pairs; 1 if `None`. Gradient steps have none.
+pub(super) type Weights<'a> = Option<&'a [f64]>;
+
 /// Learns the next state and its coordinates from the coordinates of a state.
 ///
 /// The first outputs are the features of the next state, the others its coordinates, so that new
@@ -182,23 +185,24 @@ impl Operator {
         z: &Coordinates,
         s: &Coordinates,
         target: &[f64],
+        weight: f64,
         prediction: &mut [f64],
     ) -> Result<()> {
-        self.learner_mut().learn(z, target, 1.0, prediction)?;
+        self.learner_mut().learn(z, target, weight, prediction)?;
         if let Some(sums) = &mut self.sums {
-            sums.add_one(z, s);
+            sums.add_one(z, s, weight);
         }
         Ok(())
     }
 
     /// Rounds at the rows of `z` with the columns of `y` as targets. False, with nothing changed,
     /// if a block is not possible: rows that are too large for it may still be learned one by one.
-    pub fn learn_block(&mut self, z: MatRef<'_, f64>, y: MatRef<'_, f64>) -> bool {
-        let rows = Rows { z, y, weights: None, novel: &[], loss_driven: false };
+    pub fn learn_block(&mut self, z: MatRef<'_, f64>, y: MatRef<'_, f64>, weights: Weights<'_>) -> bool {
+        let rows = Rows { z, y, weights, novel: &[], loss_driven: false };
         let learned = self.learner_mut().learn_block(&rows, None).is_ok_and(|done| done == z.nrows());
         if let (true, Some(sums)) = (learned, &mut self.sums) {
             // The coordinates are the last outputs.
-            sums.add_block(z, y.subrows(y.nrows() - z.ncols(), z.ncols()));
+            sums.add_block(z, y.subrows(y.nrows() - z.ncols(), z.ncols()), weights);
         }
         learned
     }

@@ -53,7 +53,7 @@ impl Koopman {
                 pairs.extend(state(i));
                 pairs.extend(x.slice(s![i + unpaired, ..width]));
             };
-            self.take_in(n, width, pair, &mut go_on)
+            self.take_in(n, width, pair, None, &mut go_on)
         };
         let learned = match learned {
             Ok(learned) => learned,

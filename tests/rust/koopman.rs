@@ -184,6 +184,56 @@ fn least_squares_is_dense_least_squares() {
 }
 
 #[test]
+fn a_pair_of_weight_two_counts_as_two() {
+    let path = trajectory(4, 200);
+    let (x, next) = pairs(&path);
+    for (n_blocks, size) in [(1, 6), (8, 60)] {
+        let spec = KoopmanSpec {
+            kernel: gaussian(),
+            dictionaries: ald(1e-3, Some(size)),
+            learner: ridge(1e-2, 1.0),
+            n_blocks,
+            ..KoopmanSpec::default()
+        };
+        let mut begun = spec.build().unwrap();
+        begun.learn(x, next).unwrap();
+        let (mut weighted, mut repeated) = (begun.clone(), begun);
+        let weights = ndarray::Array1::from_shape_fn(x.nrows(), |i| if i % 3 == 0 { 2.0 } else { 1.0 });
+        weighted.learn_weighted_while(x, next, Some(weights.view()), |_| true).unwrap();
+        let twice: Vec<usize> =
+            (0..x.nrows()).flat_map(|i| std::iter::repeat_n(i, if i % 3 == 0 { 2 } else { 1 })).collect();
+        repeated.learn(x.select(Axis(0), &twice).view(), next.select(Axis(0), &twice).view()).unwrap();
+        let coordinates = |model: &Koopman| model.coordinates().unwrap();
+        assert!(largest_difference(&coordinates(&weighted), &coordinates(&repeated)) < 1e-8);
+        let (one, two) = (weighted.moments(3).unwrap(), repeated.moments(3).unwrap());
+        for (a, b) in one.across.iter().chain(&one.means).zip(two.across.iter().chain(&two.means)) {
+            assert!((a - b).norm() < 1e-7, "{a} {b}");
+        }
+        // One by one as in blocks.
+        let mut single = spec.build().unwrap();
+        single.learn(x, next).unwrap();
+        for i in 0..x.nrows() {
+            let (x, next) = (x.slice(s![i..=i, ..]), next.slice(s![i..=i, ..]));
+            let weight = weights.slice(s![i..=i]);
+            single.learn_weighted_while(x, next, Some(weight), |_| true).unwrap();
+        }
+        assert!(largest_difference(&coordinates(&weighted), &coordinates(&single)) < 1e-8);
+        // Refused weights change nothing.
+        let before = bytes(&weighted);
+        for wrong in [0.0, -1.0, f64::NAN, 1e3] {
+            let mut bad = weights.clone();
+            bad[7] = wrong;
+            let refused = weighted.learn_weighted_while(x, next, Some(bad.view()), |_| true).unwrap_err();
+            assert!(refused.to_string().contains("row 7"), "{refused}");
+        }
+        assert!(bytes(&weighted) == before);
+    }
+    let descent = KoopmanSpec { learner: gradient(0.3, false), ..KoopmanSpec::default() };
+    let ones = ndarray::Array1::ones(x.nrows());
+    assert!(descent.build().unwrap().learn_weighted_while(x, next, Some(ones.view()), |_| true).is_err());
+}
+
+#[test]
 fn reduced_rank_is_the_best_operator_of_that_rank() {
     let drawn = trajectory(1, 300);
     let mut sorted: Vec<Vec<f64>> = drawn.rows().into_iter().map(|row| row.to_vec()).collect();

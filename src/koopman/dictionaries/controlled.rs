@@ -6,7 +6,7 @@ use super::states::{BlockPanels, BlockStates, apart, rows};
 use crate::basis::{Basis as _, BasisSpec, MergeBasis as _, Nested, NestedFeatures};
 use crate::error::Result;
 use crate::kernel::KernelSpec;
-use crate::koopman::operator::Operator;
+use crate::koopman::operator::{Operator, Weights};
 use crate::persist::{Reader, Writer};
 
 /// Each state `x` followed by its input in one dictionary, each `x+` in the other.
@@ -56,16 +56,16 @@ impl Kind for Controlled {
         features_of(&self.dictionary_next)
     }
 
-    fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64]) -> Result<()> {
+    fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64], weight: f64) -> Result<()> {
         let Self { dictionary, dictionary_next, round, .. } = self;
         dictionary.take(x, &mut round.z)?;
         dictionary_next.take(next, &mut round.s)?;
         round.set_target(next);
         operator.grow(dictionary.dim(), round.target.len());
-        operator.learn(&round.z, &round.s, &round.target, &mut round.prediction)
+        operator.learn(&round.z, &round.s, &round.target, weight, &mut round.prediction)
     }
 
-    fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
+    fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64], weights: Weights<'_>) -> Result<bool> {
         if !operator.learns_blocks() {
             return Ok(false);
         }
@@ -84,7 +84,7 @@ impl Kind for Controlled {
         block_next.targets(&every, [z, turned, target]);
         block.matrix(&every, z);
         operator.grow(z.cols(), target.rows());
-        let learned = operator.learn_block(z.as_faer(), target.as_faer());
+        let learned = operator.learn_block(z.as_faer(), target.as_faer(), weights);
         if !learned {
             operator.shrink(before.0, width + before.1);
             self.truncate(before);

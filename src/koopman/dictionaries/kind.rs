@@ -5,7 +5,7 @@ use faer::{Mat, MatRef};
 use crate::basis::{Nested, NestedFeatures};
 use crate::error::Result;
 use crate::kernel::KernelSpec;
-use crate::koopman::operator::Operator;
+use crate::koopman::operator::{Operator, Weights};
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
@@ -26,14 +26,15 @@ pub(in crate::koopman) trait Kind {
     }
 
     /// A round with one pair. On an error points may be stored already.
-    fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64]) -> Result<()>;
+    fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64], weight: f64) -> Result<()>;
 
     /// Rounds with consecutive pairs `x, x+` of `pairs`: equal to one by one to rounding, by matrix
     /// products. False, with nothing changed, if that is not possible.
-    /// || Coordinates of all states of the block, their inner products and the predictions by the
+    ///
+    /// Coordinates of all states of the block, their inner products and the predictions by the
     /// weights before it are matrix products. Then the pairs are processed in order on numbers of
     /// the block alone: admission and errors. Last, the weights receive the whole block.
-    fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<bool>;
+    fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64], weights: Weights<'_>) -> Result<bool>;
 
     /// Drops the points beyond these sizes.
     fn truncate(&mut self, sizes: (usize, usize));

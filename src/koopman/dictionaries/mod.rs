@@ -10,7 +10,7 @@ mod states;
 
 use faer::{Mat, MatRef};
 
-use super::operator::Operator;
+use super::operator::{Operator, Weights};
 use super::spec::{ControlSpec, DictionariesSpec};
 use crate::basis::{Lift, MergeBasis as _, Nested, NestedFeatures};
 use crate::error::{Error, Result};
@@ -110,16 +110,16 @@ impl Dictionaries {
 
     /// Rounds with consecutive pairs `x, x+`. On an error in a single pair everything is as before
     /// it; after an error in a block the caller restores the state.
-    pub fn learn(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<()> {
+    pub fn learn(&mut self, operator: &mut Operator, pairs: &[f64], weights: Weights<'_>) -> Result<()> {
         let (joint, width) = (self.joint_width(), self.width());
         let kind = self.kind_mut();
-        if pairs.len() > joint + width && kind.learn_block(operator, pairs)? {
+        if pairs.len() > joint + width && kind.learn_block(operator, pairs, weights)? {
             return Ok(());
         }
         for (i, pair) in pairs.chunks_exact(joint + width).enumerate() {
             let (x, next) = pair.split_at(joint);
             let before = kind.sizes();
-            if let Err(error) = kind.learn_pair(operator, x, next) {
+            if let Err(error) = kind.learn_pair(operator, x, next, weights.map_or(1.0, |all| all[i])) {
                 kind.truncate(before);
                 operator.shrink(before.0, width + before.1);
                 return Err(error.shifted(i));

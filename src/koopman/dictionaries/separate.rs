@@ -9,7 +9,7 @@ use crate::basis::NestedFeatures;
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::koopman::admission::{Candidate, HilbertSchmidt};
-use crate::koopman::operator::Operator;
+use crate::koopman::operator::{Operator, Weights};
 use crate::koopman::products::product;
 use crate::learner::{Gradient, Learner as _, Rounds};
 use crate::linalg::{Coordinates, Panel, loops};
@@ -65,7 +65,7 @@ impl Kind for Separate {
         &self.dictionary_next
     }
 
-    fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64]) -> Result<()> {
+    fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64], _weight: f64) -> Result<()> {
         let Self { dictionary, dictionary_next, admission, paired, round, .. } = self;
         let here = dictionary.project(x, &mut round.z);
         let there = dictionary_next.project(next, &mut round.s);
@@ -97,7 +97,7 @@ impl Kind for Separate {
         operator.learn_from(z, target, prediction)
     }
 
-    fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
+    fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64], _weights: Weights<'_>) -> Result<bool> {
         let Some(gradient) = operator.descent_mut() else { return Ok(false) };
         let Self { dictionary, dictionary_next, admission, paired, block, .. } = self;
         let BlockScratch { states: [here, there], panels, predictions, within, rounds } = block;

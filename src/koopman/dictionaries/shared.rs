@@ -7,7 +7,7 @@ use crate::basis::{
 };
 use crate::error::{Result, in_range};
 use crate::kernel::KernelSpec;
-use crate::koopman::operator::Operator;
+use crate::koopman::operator::{Operator, Weights};
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
@@ -89,7 +89,7 @@ impl Kind for Shared {
         features_of(&self.nested)
     }
 
-    fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64]) -> Result<()> {
+    fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64], weight: f64) -> Result<()> {
         let Self { nested, recent, round, .. } = self;
         if recent.is(x) {
             // Along a trajectory: x was projected last, so its coordinates are complete.
@@ -105,13 +105,13 @@ impl Kind for Shared {
         }
         round.set_target(next);
         operator.grow(nested.dim(), round.target.len());
-        operator.learn(&round.z, &round.s, &round.target, &mut round.prediction)?;
+        operator.learn(&round.z, &round.s, &round.target, weight, &mut round.prediction)?;
         recent.set_point(next);
         std::mem::swap(&mut round.s, &mut recent.coordinates);
         Ok(())
     }
 
-    fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
+    fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64], weights: Weights<'_>) -> Result<bool> {
         if !operator.learns_blocks() {
             return Ok(false);
         }
@@ -138,7 +138,7 @@ impl Kind for Shared {
         block.targets(&to, [z, turned, target]);
         block.matrix(&from, z);
         operator.grow(block.dim(), target.rows());
-        if !operator.learn_block(z.as_faer(), target.as_faer()) {
+        if !operator.learn_block(z.as_faer(), target.as_faer(), weights) {
             operator.shrink(before, width + before);
             nested.rollback(before);
             return Ok(false);

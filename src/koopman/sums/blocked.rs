@@ -1,9 +1,10 @@
 //! Sums over pairs, block by block of the stream.
 
-use faer::MatRef;
+use faer::{Mat, MatRef};
 
 use super::PairSums;
 use crate::error::{Error, Result, in_range};
+use crate::koopman::operator::Weights;
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
@@ -52,23 +53,36 @@ impl BlockedSums {
     }
 
     /// Adds a pair: the coordinates of both states.
-    pub fn add_one(&mut self, z: &Coordinates, s: &Coordinates) {
+    pub fn add_one(&mut self, z: &Coordinates, s: &Coordinates, weight: f64) {
         if self.keep < 1.0 {
             self.blocks.iter_mut().for_each(|block| block.forget(self.keep));
         }
         let m = z.len();
-        self.open().add_one(z.in_lanes(), s.in_lanes(), m);
+        self.open().add_one(z.in_lanes(), s.in_lanes(), m, weight);
     }
 
     /// Adds the rows of `z` (b, m) with the columns of `s` (m, b).
-    pub fn add_block(&mut self, z: MatRef<'_, f64>, s: MatRef<'_, f64>) {
+    pub fn add_block(&mut self, z: MatRef<'_, f64>, s: MatRef<'_, f64>, weights: Weights<'_>) {
+        if let Some(weights) = weights {
+            let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
+            let z = Mat::from_fn(z.nrows(), z.ncols(), |i, j| roots[i] * z[(i, j)]);
+            let s = Mat::from_fn(s.nrows(), s.ncols(), |i, j| roots[j] * s[(i, j)]);
+            self.add_scaled(z.as_ref(), s.as_ref(), &roots);
+        } else {
+            self.add_scaled(z, s, &[]);
+        }
+    }
+
+    /// Adds rows that were multiplied by the roots of their weights; 1 beyond the end.
+    fn add_scaled(&mut self, z: MatRef<'_, f64>, s: MatRef<'_, f64>, roots: &[f64]) {
         let mut done = 0;
         while done < z.nrows() {
             let length = self.length;
             let open = self.open();
             let room = usize::try_from(length - open.count()).unwrap_or(usize::MAX);
             let part = room.min(z.nrows() - done);
-            open.add_block(z.subrows(done, part), s.subcols(done, part));
+            let roots = roots.get(done..done + part).unwrap_or(&[]);
+            open.add_block(z.subrows(done, part), s.subcols(done, part), roots);
             done += part;
         }
     }

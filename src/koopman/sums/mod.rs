@@ -126,9 +126,9 @@ impl PairSums {
     }
 
     /// Adds one pair, of which as many numbers as these in lanes.
-    pub fn add_one(&mut self, z: &[f64], s: &[f64], m: usize) {
+    pub fn add_one(&mut self, z: &[f64], s: &[f64], m: usize, weight: f64) {
         self.grow(m);
-        let gain = self.scale.recip();
+        let gain = weight / self.scale;
         for j in 0..m {
             for (panel, left, right) in
                 [(&mut self.gram, z, z), (&mut self.cross, z, s), (&mut self.gram_next, s, s)]
@@ -142,8 +142,9 @@ impl PairSums {
         self.count += 1;
     }
 
-    /// Adds the rows of `z` (b, m) with the columns of `s` (m, b).
-    pub fn add_block(&mut self, z: MatRef<'_, f64>, s: MatRef<'_, f64>) {
+    /// Adds the rows of `z` (b, m) with the columns of `s` (m, b), which were multiplied by the `roots` of
+    /// their weights; 1 if there are none.
+    pub fn add_block(&mut self, z: MatRef<'_, f64>, s: MatRef<'_, f64>, roots: &[f64]) {
         self.grow(z.ncols());
         let gain = self.scale.recip();
         for (panel, half) in [(&mut self.gram, z.transpose()), (&mut self.gram_next, s)] {
@@ -169,11 +170,13 @@ impl PairSums {
             Par::Seq,
         );
         for (total, half) in [(&mut self.total, z.transpose()), (&mut self.total_next, s)] {
-            for column in half.col_iter() {
+            for (i, column) in half.col_iter().enumerate() {
+                let gain = gain * roots.get(i).unwrap_or(&1.0);
                 total.col_mut(0).iter_mut().zip(column.iter()).for_each(|(to, from)| *to += gain * from);
             }
         }
-        self.weight += gain * z.nrows() as f64;
+        let weights: f64 = roots.iter().map(|root| root * root).sum();
+        self.weight += gain * if roots.is_empty() { z.nrows() as f64 } else { weights };
         self.count += z.nrows() as u64;
     }
 
