@@ -33,9 +33,7 @@ fn models(m: usize) -> [(&'static str, Koopman); 2] {
             rank: None,
         }),
         learner: LearnerSpec::Ridge(RidgeSpec::default()),
-        replay: None,
-        control: None,
-        n_blocks: 0,
+        ..KoopmanSpec::default()
     };
     let rule = HilbertSchmidt { budget: 0.0, power: 0.0, max_size: Some(m), pivot_floor: 1e-10 };
     let gradient = KoopmanSpec {
@@ -47,9 +45,7 @@ fn models(m: usize) -> [(&'static str, Koopman); 2] {
             schedule: Schedule::Constant,
             ..GradientSpec::default()
         }),
-        replay: None,
-        control: None,
-        n_blocks: 0,
+        ..KoopmanSpec::default()
     };
     [("least squares", ridge), ("sparse gradient", gradient)].map(|(name, spec)| {
         let (x, next) = data();

@@ -80,14 +80,14 @@ impl Koopman {
     }
 
     /// Learns pairs: row i of `X_next` (n, d) is the state that followed row i of `X` (n, d), with weights (n, 1) or 1.
-    #[pyo3(signature = (X, X_next, weights=None, progress=None))]
+    #[pyo3(signature = (X, X_next, progress=None, weights=None))]
     fn learn(
         &self,
         py: Python<'_>,
         X: &Bound<'_, PyAny>,
         X_next: &Bound<'_, PyAny>,
-        weights: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
+        weights: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let (x, next) = (matrix("X", X)?, matrix("X_next", X_next)?);
         let weights = weights.map(|weights| matrix("weights", weights)).transpose()?;
@@ -238,6 +238,13 @@ impl Koopman {
         let (x, next) = (x.as_array(), next.as_array());
         let kind = if projected { Residual::Projected } else { Residual::Raw };
         Ok(self.model.ask(py, |model| model.residuals(x, next, k, kind))?.into_pyarray(py))
+    }
+
+    /// Mean squared error of the predicted features of the next state, on pairs.
+    fn risk(&self, py: Python<'_>, X: &Bound<'_, PyAny>, X_next: &Bound<'_, PyAny>) -> PyResult<f64> {
+        let (x, next) = (matrix("X", X)?, matrix("X_next", X_next)?);
+        let (x, next) = (x.as_array(), next.as_array());
+        self.model.ask(py, |model| model.risk(x, next))
     }
 
     /// Residuals of the first k eigenpairs on the pairs learned (k,).

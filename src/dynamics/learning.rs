@@ -174,7 +174,7 @@ impl Dynamics {
     fn learn_again(&mut self) -> Result<()> {
         let Some(warm_up) = &self.warm_up else { return Ok(()) };
         let (x, next, weights) = warm_up.rows();
-        let weights = weights.iter().any(|weight| *weight < 1.0 || *weight > 1.0).then_some(weights);
+        let weights = weights.iter().any(|weight| weight.to_bits() != 1.0_f64.to_bits()).then_some(weights);
         let chosen = selection::choose(&self.spec, x, next)?;
         let mut operator = chosen.operator.build()?;
         let units = chosen.units;

@@ -62,6 +62,11 @@ impl Dynamics {
         self.ask(x, |x| self.ask(next, |next| self.operator.residuals(x, next, k, kind)))
     }
 
+    /// See [`Koopman::risk`](crate::koopman::Koopman::risk).
+    pub fn risk(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<f64> {
+        self.ask(x, |x| self.ask(next, |next| self.operator.risk(x, next)))
+    }
+
     /// See [`Koopman::learned_residuals`](crate::koopman::Koopman::learned_residuals).
     pub fn learned_residuals(&self, k: usize) -> Result<Array1<f64>> {
         self.operator.learned_residuals(k)

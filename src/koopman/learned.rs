@@ -1,16 +1,21 @@
-//! In-sample statistics of the eigenpairs.
+//! In-sample statistics: moments and residuals of the eigenpairs, influences of blocks, singular functions.
+
+use std::sync::Arc;
 
 use faer::{Mat, c64};
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayView2, Axis};
 
-use super::blocks::check_count;
+use super::blocks::{BLOCK, blocks_of, check_count};
 use super::model::Koopman;
 use super::products::{complex_product, real_times_complex};
+use super::singular::Singular;
 use super::spectrum::Spectrum;
 use super::sums::PairSums;
 use crate::error::{Error, Result};
+use crate::interrupt::aside;
 use crate::learner::Learner as _;
-use crate::linalg::to_array;
+use crate::linalg::{to_array, write_array};
+use crate::threads::ask_each_block;
 
 /// Means over the learned pairs of the first eigenfunctions `f` at `x` and at `x+`, and of their
 /// products, the first factor conjugated, with weights that decay with forgetting.
@@ -129,7 +134,7 @@ impl Koopman {
 
     /// Duals of the first `k` eigenfunctions times `P`: derivative of the values with respect to
     /// the sums, as rows (k, m).
-    fn duals_of_sums(&self, spectrum: &std::sync::Arc<Spectrum>, k: usize) -> Result<Mat<c64>> {
+    fn duals_of_sums(&self, spectrum: &Arc<Spectrum>, k: usize) -> Result<Mat<c64>> {
         let duals = spectrum.duals(spectrum.whole(k))?;
         let ridge = self.operator.least_squares()?;
         let mut inverse = ridge.inverse().clone();
@@ -139,9 +144,45 @@ impl Koopman {
     }
 }
 
+impl Koopman {
+    fn singular(&self) -> Result<Arc<Singular>> {
+        let kept = &self.derived.singular;
+        if let Some(known) = kept.get() {
+            return Ok(Arc::clone(known));
+        }
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        let whole = self.operator.sums().ok_or_else(no_sums)?.whole();
+        let points = dictionaries.dictionary().factor().factor().as_faer().to_owned();
+        let regularization = self.operator.least_squares()?.spec().regularization;
+        let new = aside(move || Singular::of(&whole, regularization, points.as_ref()))??;
+        Ok(Arc::clone(kept.get_or_init(|| Arc::new(new))))
+    }
+
+    /// Singular values of the operator, as an operator from the functions of `x+` to those of `x`, square
+    /// integrable over the learned pairs; by descending size, the first 1. Needs sums over the pairs
+    /// ([`n_blocks`](super::KoopmanSpec::n_blocks)). `O(m^3)`, cached until the operator changes.
+    pub fn singular_values(&self) -> Result<Vec<f64>> {
+        self.singular().map(|found| found.values().to_vec())
+    }
+
+    /// Values of the first `k` singular functions at rows `x` (n, d): (n, k), those of the state that
+    /// predict or, `later`, those of the next state that are predicted best.
+    pub fn singular_functions(&self, x: ArrayView2<'_, f64>, k: usize, later: bool) -> Result<Array2<f64>> {
+        let dictionaries = self.ready("X", x)?;
+        let singular = self.singular()?;
+        let k = check_count("k", k, singular.values().len())?;
+        let mut out = Array2::zeros((x.nrows(), k));
+        ask_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
+            let z = dictionaries.dictionary().coordinates(rows);
+            write_array(singular.at(z.as_faer(), k, later).as_ref(), out);
+        })?;
+        Ok(out)
+    }
+}
+
 /// Fewest blocks for standard errors.
 const FEWEST: usize = 4;
 
-pub(super) fn no_sums() -> Error {
+fn no_sums() -> Error {
     Error::Spectrum { reason: "sums over the pairs learned are kept only with n_blocks above 0".to_owned() }
 }

@@ -7,11 +7,12 @@ use faer::Mat;
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
 use super::dictionaries::{Dictionaries, PAIRS};
-use super::operator::{Operator, Weights};
+use super::operator::Operator;
 use super::replay::Replay;
 use super::singular::Singular;
 use super::spec::{DictionariesSpec, KoopmanSpec};
 use super::spectrum::Spectrum;
+use super::sums::Weights;
 use crate::basis::NestedFeatures;
 use crate::error::{Error, Result, in_range};
 use crate::interrupt::check;
@@ -218,7 +219,6 @@ impl Koopman {
     }
 
     /// The operator `C` in coordinates (next, stored): `E[s(x+) | x] = C z(x)`.
-    #[must_use]
     pub fn coordinates(&self) -> Result<Array2<f64>> {
         let Some(dictionaries) = &self.dictionaries else { return Ok(Array2::zeros((0, 0))) };
         Ok(to_array(self.coordinate_weights(dictionaries)?.transpose()))

@@ -2,16 +2,13 @@
 
 use faer::MatRef;
 
-use super::sums::BlockedSums;
+use super::sums::{BlockedSums, Weights};
 use crate::error::{Error, Result, in_range, positive};
 use crate::learner::{
     Gradient, History, Learner as _, LearnerFile, LearnerSpec, Loss, Prediction, Ridge, RidgeSpec, Rows,
     Schedule, apply,
 };
 use crate::linalg::{Coordinates, Panel};
-
-/// Weight of each of some pairs; 1 if `None`. Gradient steps have none.
-pub(super) type Weights<'a> = Option<&'a [f64]>;
 
 /// Learns the next state and its coordinates from the coordinates of a state.
 ///

@@ -6,9 +6,11 @@ use ndarray::{Array1, ArrayView2, s};
 
 use super::blocks::{check_count, for_blocks};
 use super::model::Koopman;
-use super::products::{add_product, real_times_complex};
+use super::products::{add_product, product, real_times_complex};
 use crate::error::{Error, Result};
 use crate::interrupt::aside;
+use crate::kernel::PointSet;
+use crate::linalg::Panel;
 use crate::validate::check_lengths;
 
 /// Kind of residual.
@@ -83,6 +85,35 @@ impl Koopman {
             let by_chance = freedom / n * (lost[j] - explained[j]).max(0.0);
             ((explained[j] - by_chance).max(0.0) / size[j]).sqrt()
         }))
+    }
+}
+
+impl Koopman {
+    /// Mean of `|phi(x+) - E[phi(x+) | x]|^2` over pairs `x`, `next` (n, d), where `phi` are the features of the
+    /// kernel, of which stored states explain a part: the risk of the operator as a regression. From 0 to, for a
+    /// kernel with `k(x, x) = 1` and no prediction at all, 1; 0 without pairs.
+    ///
+    /// V. Kostic et al., "Learning dynamical systems via Koopman operator regression in reproducing kernel
+    /// Hilbert spaces", 2022, equation (6).
+    pub fn risk(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<f64> {
+        check_lengths(x, "X_next", next)?;
+        let dictionaries = self.ready("X", x)?;
+        self.check_states("X_next", next, Some(dictionaries.width()))?;
+        let c = self.coordinate_weights(dictionaries)?;
+        let mut sum = 0.0;
+        for_blocks(x, |at, rows| {
+            let after = PointSet::gather(next.slice(s![at..at + rows.nrows(), ..]));
+            let z = dictionaries.dictionary().coordinates(rows);
+            let expected = product(z.as_faer(), c);
+            let mut there = Panel::default();
+            let seen = dictionaries.dictionary_next().project_block(&after, &mut there);
+            for (i, seen) in seen.iter().enumerate() {
+                sum += seen.residual.max(0.0);
+                sum += (0..there.cols()).map(|j| (there.get(i, j) - expected[(i, j)]).powi(2)).sum::<f64>();
+            }
+            Ok(())
+        })?;
+        Ok(sum / x.nrows().max(1) as f64)
     }
 }
 

@@ -303,14 +303,14 @@ fn singular_functions_are_canonical_variates_of_the_pairs() {
     let now = model.singular_functions(x, k, false).unwrap();
     let later = model.singular_functions(next, k, true).unwrap();
     let n = x.nrows() as f64;
-    for i in 0..k {
+    for (i, value) in values.iter().enumerate().take(k) {
         for j in 0..k {
             let expected = f64::from(u8::from(i == j));
             let own = now.column(i).dot(&now.column(j)) / n;
             assert!((own - expected).abs() < 1e-6, "{i} {j}: {own}");
             assert!((later.column(i).dot(&later.column(j)) / n - expected).abs() < 1e-6);
             let across = now.column(i).dot(&later.column(j)) / n;
-            assert!((across - expected * values[i]).abs() < 1e-6, "{i} {j}: {across}");
+            assert!((across - expected * value).abs() < 1e-6, "{i} {j}: {across}");
         }
     }
     // No function of the coordinates is predicted better: regress each on the other.

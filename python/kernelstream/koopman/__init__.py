@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernelstream.components.rank import ReducedRank
 from kernelstream.koopman.chapman import ChapmanKolmogorov, chapman_kolmogorov
 from kernelstream.koopman.estimator import Koopman
 from kernelstream.koopman.periods import find_period
@@ -11,6 +12,7 @@ from kernelstream.koopman.vamp import vamp_score
 __all__ = [
     "ChapmanKolmogorov",
     "Koopman",
+    "ReducedRank",
     "Skill",
     "chapman_kolmogorov",
     "find_period",

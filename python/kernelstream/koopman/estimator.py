@@ -15,12 +15,19 @@ from kernelstream.components.admission import Admission
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Learner, Ridge
+from kernelstream.components.rank import ReducedRank
 from kernelstream.components.replay import Replay
 from kernelstream.components.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from kernelstream.estimators.availability import attribute_of
 from kernelstream.estimators.merging import MergingEstimator
-from kernelstream.estimators.validation import numbers_of, rows_of, whole_number
-from kernelstream.koopman import forecasts, scores, spectrum
+from kernelstream.estimators.validation import (
+    located_error,
+    numbers_of,
+    rows_of,
+    sample_weights,
+    whole_number,
+)
+from kernelstream.koopman import forecasts, scores, singular, spectrum
 from kernelstream.koopman import rates as times
 from kernelstream.koopman import skill as skills
 from kernelstream.koopman.held import states_of
@@ -43,10 +50,15 @@ from kernelstream.koopman.trajectories import (
     as_trajectories,
     check_trajectories,
     naming_states,
+    paired,
     warn_of_codes,
+    weights_of_pairs,
 )
 
 __all__ = ["Koopman", "fitted_operator"]
+
+# Largest weight of a pair that the core takes.
+_HEAVIEST = 100.0
 
 
 class Koopman(
@@ -116,9 +128,10 @@ class Koopman(
     lag : int, default=1
         Number of steps between the two states of a pair, 1 or more. Applies to trajectories,
         `timescales` and `rates`.
-    rank : int, optional
+    rank : int or ReducedRank, optional
         Keep this many leading eigenvalues (one more if that would split a conjugate pair) in
-        `eigenvalues_`, modes and forecasts. None: all.
+        `eigenvalues_`, modes and forecasts; `koopman.ReducedRank` instead learns the best operator
+        of this rank. None: all.
     time_step : float, default=1.0
         Time between two states of a trajectory, in units of your choice, above 0.
     n_inputs : int, default=0
@@ -138,7 +151,8 @@ class Koopman(
         Keep sums over at most this many blocks of the stream, 1 or from 8 to 1024 (32 is a good
         number), for what the pairs learned say of the spectrum: standard errors
         (`eigenvalue_errors_`, ``timescales(return_std=True)``), which need 8 or more, and
-        `residuals` and `vamp_score` without further pairs, for which 1 will do. 0: none. Costs
+        `residuals`, `vamp_score` and `singular_functions` without further pairs, for which 1 will
+        do. 0: none. Costs
         about half the learning of a pair again, and ``3 * n_blocks * n_stored_**2`` numbers. For a
         `Ridge` learner without `Replay` and inputs.
 
@@ -146,6 +160,9 @@ class Koopman(
     ----------
     eigenvalues_ : ndarray of complex of shape (k,)
         Eigenvalues by decreasing modulus; conjugate pairs together, positive imaginary part first.
+    singular_values_ : ndarray of shape (n_stored_ + 1,)
+        With `n_blocks`: the singular values by decreasing size, the first, 1, that of the constant
+        function: how strongly the best functions of the state and of the next one are correlated.
     eigenvalue_errors_ : ndarray of shape (k,)
         With `n_blocks`: standard errors of `eigenvalues_` (of their distance from the expectation
         in the complex plane), by the infinitesimal jackknife over blocks of the stream, which are
@@ -213,7 +230,7 @@ class Koopman(
         learner: Learner | Replay | None = None,
         *,
         lag: int = 1,
-        rank: int | None = None,
+        rank: int | ReducedRank | None = None,
         time_step: float = 1.0,
         n_inputs: int = 0,
         input_kernel: Kernel | None = None,
@@ -243,6 +260,7 @@ class Koopman(
         X_next: ArrayLike | None = None,
         *,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+        sample_weight: ArrayLike | Sequence[ArrayLike] | None = None,
         verbose: bool = False,
     ) -> Self:
         """Reset, then learn pairs or trajectories in one pass.
@@ -256,6 +274,10 @@ class Koopman(
             The next state of each.
         inputs : array-like of shape (n, n_inputs), or several, optional
             Control input at each state of X; required with ``n_inputs``.
+        sample_weight : array-like of shape (n,), or several, optional
+            How many times the pair that begins with each state counts, from 0 (left out) to 100:
+            for states drawn from another distribution than that of interest. For a `Ridge` learner
+            without `Replay` and delays. None: 1.
         verbose : bool, default=False
             Show a progress bar if the call takes longer than a second (needs ``rich``).
 
@@ -272,9 +294,11 @@ class Koopman(
         with self._learning(reset=True) as model:
             X, X_next = states_of(X, X_next, whole_number("lag", self.lag))
             if X_next is None:
-                model._learn_trajectories(X, inputs, continued=False, verbose=verbose)
+                model._learn_trajectories(
+                    X, inputs, continued=False, weights=sample_weight, verbose=verbose
+                )
             else:
-                model._learn_pairs(X, X_next, inputs, verbose=verbose)
+                model._learn_pairs(X, X_next, inputs, sample_weight, verbose=verbose)
             model._core.flush()
         self._warned().clear()
         self._warn()
@@ -286,6 +310,7 @@ class Koopman(
         X_next: ArrayLike | None = None,
         *,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+        sample_weight: ArrayLike | Sequence[ArrayLike] | None = None,
         verbose: bool = False,
     ) -> Self:
         """Learn further pairs, in their order.
@@ -299,6 +324,10 @@ class Koopman(
             The next state of each.
         inputs : array-like of shape (n, n_inputs), or several, optional
             Control input at each state of X; required with ``n_inputs``.
+        sample_weight : array-like of shape (n,), or several, optional
+            How many times the pair that begins with each state counts, from 0 (left out) to 100:
+            for states drawn from another distribution than that of interest. For a `Ridge` learner
+            without `Replay` and delays. None: 1.
         verbose : bool, default=False
             Show a progress bar if the call takes longer than a second (needs ``rich``).
 
@@ -317,9 +346,11 @@ class Koopman(
         with self._learning() as model:
             X, X_next = states_of(X, X_next, whole_number("lag", self.lag))
             if X_next is None:
-                model._learn_trajectories(X, inputs, continued=False, verbose=verbose)
+                model._learn_trajectories(
+                    X, inputs, continued=False, weights=sample_weight, verbose=verbose
+                )
             else:
-                model._learn_pairs(X, X_next, inputs, verbose=verbose)
+                model._learn_pairs(X, X_next, inputs, sample_weight, verbose=verbose)
         self._warn()
         return self
 
@@ -455,7 +486,9 @@ or sequence of array-likes of shape (n_times, n_features)
         self._core.flush()
         return self
 
-    def _learn_pairs(self, X: Any, X_next: ArrayLike, inputs: Any, *, verbose: bool) -> None:
+    def _learn_pairs(
+        self, X: Any, X_next: ArrayLike, inputs: Any, weights: Any, *, verbose: bool
+    ) -> None:
         reset = not self.__sklearn_is_fitted__()
         before = joined(self._rows(X, reset=reset), inputs, control_width(self))
         after = numbers_of(X_next, "X_next", estimator=self)
@@ -463,10 +496,29 @@ or sequence of array-likes of shape (n_times, n_features)
         warn_of_other_units(before[:, : after.shape[1]] if after.ndim == 2 else before, after)
         if reset:
             self._core = self._new_core()
-        with reporting(self, len(before), "pairs", verbose=verbose) as report:
-            self._core.learn(before, after, report)
+        self._learn_rows(before, after, weights, verbose=verbose)
 
-    def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool, verbose: bool) -> None:
+    def _learn_rows(
+        self, before: FloatArray, after: FloatArray, weights: Any, *, verbose: bool
+    ) -> None:
+        counts = sample_weights(weights, len(before), some=False)
+        if counts is not None and counts.max(initial=0.0) > _HEAVIEST:
+            row = int(counts.argmax())
+            raise located_error(
+                f"sample_weight of row {row} is {counts[row, 0]}, but weights of pairs may be at "
+                f"most {_HEAVIEST:g}: divide all of them by a common factor",
+                "sample_weight",
+                row,
+            )
+        if counts is not None and not counts.all():
+            kept = counts[:, 0] > 0.0
+            before, after, counts = before[kept], after[kept], counts[kept]
+        with reporting(self, len(before), "pairs", verbose=verbose) as report:
+            self._core.learn(before, after, report, counts)
+
+    def _learn_trajectories(
+        self, T: Any, inputs: Any, *, continued: bool, verbose: bool, weights: Any = None
+    ) -> None:
         lag, n_inputs = whole_number("lag", self.lag), control_width(self)
         if n_inputs and lag > 1:
             raise ValueError(
@@ -489,6 +541,9 @@ or sequence of array-likes of shape (n_times, n_features)
         check_trajectories(pieces, lag, continued=continued, span=span_of(self), names=names)
         if reset:
             self._core = self._new_core()
+        if weights is not None:
+            self._learn_weighted(pieces, weights, lag, verbose=verbose)
+            return
         n_states = sum(map(len, pieces))
         with (
             naming_states(pieces, names),
@@ -496,6 +551,16 @@ or sequence of array-likes of shape (n_times, n_features)
         ):
             self._core.follow(pieces, lag, continued, report)
         warn_of_codes(pieces, names)
+
+    def _learn_weighted(
+        self, pieces: list[FloatArray], weights: Any, lag: int, *, verbose: bool
+    ) -> None:
+        if span_of(self):
+            raise ValueError("sample_weight needs states without delays: set n_delays=0")
+        counts = weights_of_pairs(pieces, weights, lag)
+        before, after = paired(pieces, lag, may_be_empty=False)
+        width = before.shape[1] - control_width(self)
+        self._learn_rows(before, after[:, :width], counts, verbose=verbose)
 
     def _warn(self) -> None:
         warn_of_learned(self, self._warned())
@@ -576,6 +641,12 @@ or sequence of array-likes of shape (n_times, n_features)
         check_is_fitted(self)
         return attribute_of(lambda: spectrum.standard_errors(*spectrum.influences(self, None)))
 
+    @property
+    def singular_values_(self) -> FloatArray:
+        """Singular values by decreasing size, from sums over the pairs learned."""
+        check_is_fitted(self)
+        return attribute_of(lambda: singular.singular_values(self))
+
     # Questions about the operator, each a function of it.
 
     eig = spectrum.eig
@@ -584,6 +655,8 @@ or sequence of array-likes of shape (n_times, n_features)
     modes = spectrum.modes
     dynamical_modes = spectrum.dynamical_modes
     amplitudes = spectrum.amplitudes
+    singular_functions = singular.singular_functions
+    kinetic_map = singular.kinetic_map
 
     timescales = times.timescales
     rates = times.rates
@@ -593,8 +666,10 @@ or sequence of array-likes of shape (n_times, n_features)
     predict = forecasts.predict
     expectation = forecasts.expectation
     weights = forecasts.weights
+    reconstruct = forecasts.reconstruct
 
     score = scores.score
+    risk = scores.risk
     vamp_score = scores.vamp_score
     explained_variance = scores.explained_variance
     skill = skills.skill

@@ -17,10 +17,12 @@ from kernelstream.koopman.queries import (
     control_width,
     queried,
     rank_of,
+    span_of,
+    states_of,
     values_of,
 )
 
-__all__ = ["expectation", "predict", "predict_rows", "weights"]
+__all__ = ["expectation", "predict", "predict_rows", "reconstruct", "weights"]
 
 
 def predict(
@@ -70,6 +72,47 @@ def predict(
             model, observable, X, n_steps, inputs=inputs, clip_spectrum=clip_spectrum
         )
     return predict_rows(model, queried(model, X), n_steps, inputs, clip_spectrum=clip_spectrum)
+
+
+def reconstruct(model: Operator, T: ArrayLike, *, clip_spectrum: bool = False) -> FloatArray:
+    """Forecast a whole trajectory from its first states.
+
+    What the model makes of a record that it has learned, or of another: the longest forecast that
+    can be compared with it. PyDMD calls it ``reconstructed_data``.
+
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator, without inputs.
+    T : array-like of shape (n_times, n_features)
+        A trajectory of which only the first ``lag + n_delays * delay`` states are used.
+    clip_spectrum : bool, default=False
+        Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
+
+    Returns
+    -------
+    trajectory : ndarray of shape (n_times, n_features)
+        The used states as they are, then the forecast of each of the others.
+
+    Raises
+    ------
+    NotFittedError
+        Nothing has been learned yet.
+    ValueError, TypeError
+        A row is invalid (the message names it), or the forecast overflows.
+    """
+    given = states_of(model, T)
+    lag, span = whole_number("lag", model.lag), span_of(model)
+    used = min(span + lag, len(given))
+    out = given.copy()
+    steps = -(-(len(given) - used) // lag)
+    if steps:
+        begun = queried(model, given[:used])
+        ahead = predict_rows(
+            model, begun, list(range(1, steps + 1)), None, clip_spectrum=clip_spectrum
+        )
+        out[used:] = ahead.reshape(-1, ahead.shape[-1])[: len(given) - used]
+    return out
 
 
 def predict_rows(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from kernelstream.components.rank import ReducedRank
 from kernelstream.estimators.validation import as_float64, rows_of, whole_number
 
 __all__ = [
@@ -43,7 +44,7 @@ class Operator(Protocol):
     """The parameters of an operator, its core and its eigenvalues."""
 
     lag: int
-    rank: int | None
+    rank: int | ReducedRank | None
     time_step: float
     n_inputs: int
     n_delays: int
@@ -90,7 +91,8 @@ def rank_of(model: Operator) -> int | None:
     ValueError, TypeError
         ``rank`` is no such number.
     """
-    return None if model.rank is None else whole_number("rank", model.rank)
+    given = model.rank.rank if isinstance(model.rank, ReducedRank) else model.rank
+    return None if given is None else whole_number("rank", given)
 
 
 def elapsed_of(model: Operator) -> float:

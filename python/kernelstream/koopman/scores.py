@@ -13,7 +13,7 @@ from kernelstream.estimators.advice import advise
 from kernelstream.estimators.validation import whole_number
 from kernelstream.koopman import vamp
 from kernelstream.koopman.forecasts import predict_rows
-from kernelstream.koopman.inputs import rows_of_inputs
+from kernelstream.koopman.inputs import joined, rows_of_inputs
 from kernelstream.koopman.queries import (
     FloatArray,
     Operator,
@@ -27,7 +27,7 @@ from kernelstream.koopman.queries import (
 from kernelstream.koopman.spectrum import unsplit
 from kernelstream.koopman.trajectories import as_trajectories, paired
 
-__all__ = ["explained_variance", "score", "vamp_score", "warn_of_lag"]
+__all__ = ["explained_variance", "risk", "score", "vamp_score", "warn_of_lag"]
 
 _NAMED = 5  # trajectories that a warning names
 
@@ -87,6 +87,56 @@ def score(
     before, after, acting = _held_out(model, X, X_next, inputs, steps)
     ahead = predict_rows(model, before, steps, acting)
     return float(r2_score(after[:, : ahead.shape[1]], ahead))
+
+
+def risk(
+    model: Operator,
+    X: ArrayLike | Sequence[ArrayLike],
+    X_next: ArrayLike | None = None,
+    *,
+    inputs: Any = None,
+) -> float:
+    """Compute the risk of the operator: the mean squared error of the predicted features.
+
+    Smaller is better. The features are those of the kernel, ``phi(x)`` with
+    ``phi(x) @ phi(y) = k(x, y)``, of which the operator predicts those of the next state. Models
+    with other kernels cannot be compared by it.
+
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    X : array-like of shape (n, n_features), or trajectories
+        States; without `X_next` one or several trajectories.
+    X_next : array-like of shape (n, n_features), optional
+        The next state of each.
+    inputs : array-like of shape (n, n_inputs), or several, optional
+        Control input at each state of X; required with ``n_inputs``.
+
+    Returns
+    -------
+    risk : float
+        The mean of ``|phi(x_next) - E[phi(x_next) | x]|^2``: at least 0, and 1 for a prediction of
+        0 where ``k(x, x) = 1``. For noisy systems far above 0, as the features themselves vary.
+
+    Raises
+    ------
+    NotFittedError
+        Nothing has been learned yet.
+    ValueError, TypeError
+        A row is invalid (the message names it), or there is no pair of states.
+
+    References
+    ----------
+    V. Kostic et al., "Learning dynamical systems via Koopman operator regression in reproducing
+    kernel Hilbert spaces", 2022, equation (6).
+    """
+    before, after, acting = _held_out(model, X, X_next, inputs, 1)
+    if control_width(model) and acting is not None:
+        acting = np.asarray(acting)
+        acting = acting[:, 0] if acting.ndim == 3 else acting
+    rows = joined(before, acting, control_width(model))
+    return float(model._core.risk(rows, after[:, : model._core.dictionary_next().shape[1]]))
 
 
 def vamp_score(

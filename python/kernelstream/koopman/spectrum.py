@@ -89,7 +89,10 @@ def influences(model: Operator, k: int | None) -> tuple[ComplexArray, FloatArray
 
 
 def eig(
-    model: Operator, eval_left_on: ArrayLike | None = None, eval_right_on: ArrayLike | None = None
+    model: Operator,
+    eval_left_on: ArrayLike | None = None,
+    eval_right_on: ArrayLike | None = None,
+    k: int | None = None,
 ) -> ComplexArray | tuple[ComplexArray, ...]:
     """Compute eigenvalues, and eigenfunctions at points (with the signature of kooplearn).
 
@@ -101,6 +104,9 @@ def eig(
         Where to evaluate the left eigenfunctions.
     eval_right_on : array-like of shape (n, n_features), optional
         Where to evaluate the right eigenfunctions.
+    k : int, optional
+        Exactly this many, even if the last is one of a conjugate pair. None: as many as
+        `eigenvalues_`.
 
     Returns
     -------
@@ -118,11 +124,11 @@ def eig(
     ValueError, TypeError
         A row is invalid; the message names it.
     """
-    out = [model.eigenvalues_]
+    out = [model.eigenvalues_[: count_of(model, k)]]
     if eval_left_on is not None:
-        out.append(eigenfunctions(model, eval_left_on, left=True))
+        out.append(eigenfunctions(model, eval_left_on, k, left=True))
     if eval_right_on is not None:
-        out.append(eigenfunctions(model, eval_right_on))
+        out.append(eigenfunctions(model, eval_right_on, k))
     return out[0] if len(out) == 1 else tuple(out)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.sentinels import find_sentinel
+from kernelstream.estimators.validation import as_float64
 from kernelstream.exceptions import DataError, SentinelWarning
 from kernelstream.koopman.calendars import find_calendar
 
@@ -21,6 +22,7 @@ __all__ = [
     "naming_states",
     "paired",
     "warn_of_codes",
+    "weights_of_pairs",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -212,3 +214,25 @@ def paired(
         np.concatenate([piece[:-lag] for piece in used]),
         np.concatenate([piece[lag:] for piece in used]),
     )
+
+
+def weights_of_pairs(
+    pieces: list[FloatArray], weights: ArrayLike | Sequence[ArrayLike], lag: int
+) -> FloatArray:
+    """Give the weight of the first state of each pair.
+
+    Raises
+    ------
+    ValueError, TypeError
+        There are not as many weights as states.
+    """
+    nested = isinstance(weights, list | tuple) and len(weights) > 0 and np.ndim(weights[0]) > 0
+    each = cast("Sequence[ArrayLike]", weights) if nested else [cast(ArrayLike, weights)]
+    flat = np.concatenate([as_float64(np.ravel(one), "sample_weight") for one in each])
+    lengths = [len(piece) for piece in pieces]
+    if len(flat) != sum(lengths):
+        raise ValueError(
+            f"{sum(lengths)} states, but {len(flat)} weights: one is needed for each state"
+        )
+    parts = np.split(flat, np.cumsum(lengths)[:-1])
+    return np.concatenate([part[:-lag] for part in parts if len(part) > lag])

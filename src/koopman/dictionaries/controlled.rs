@@ -6,7 +6,8 @@ use super::states::{BlockPanels, BlockStates, apart, rows};
 use crate::basis::{Basis as _, BasisSpec, MergeBasis as _, Nested, NestedFeatures};
 use crate::error::Result;
 use crate::kernel::KernelSpec;
-use crate::koopman::operator::{Operator, Weights};
+use crate::koopman::operator::Operator;
+use crate::koopman::sums::Weights;
 use crate::persist::{Reader, Writer};
 
 /// Each state `x` followed by its input in one dictionary, each `x+` in the other.

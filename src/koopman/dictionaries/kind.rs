@@ -5,7 +5,8 @@ use faer::{Mat, MatRef};
 use crate::basis::{Nested, NestedFeatures};
 use crate::error::Result;
 use crate::kernel::KernelSpec;
-use crate::koopman::operator::{Operator, Weights};
+use crate::koopman::operator::Operator;
+use crate::koopman::sums::Weights;
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 

@@ -10,8 +10,9 @@ mod states;
 
 use faer::{Mat, MatRef};
 
-use super::operator::{Operator, Weights};
+use super::operator::Operator;
 use super::spec::{ControlSpec, DictionariesSpec};
+use super::sums::Weights;
 use crate::basis::{Lift, MergeBasis as _, Nested, NestedFeatures};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;

@@ -7,7 +7,8 @@ use crate::basis::{
 };
 use crate::error::{Result, in_range};
 use crate::kernel::KernelSpec;
-use crate::koopman::operator::{Operator, Weights};
+use crate::koopman::operator::Operator;
+use crate::koopman::sums::Weights;
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 

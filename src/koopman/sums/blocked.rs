@@ -2,9 +2,8 @@
 
 use faer::{Mat, MatRef};
 
-use super::PairSums;
+use super::{PairSums, Weights};
 use crate::error::{Error, Result, in_range};
-use crate::koopman::operator::Weights;
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 

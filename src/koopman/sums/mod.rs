@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 use crate::linalg::{Panel, loops};
 use crate::persist::{Reader, Writer};
 
+/// Weight of each of some pairs; 1 if `None`. Gradient steps have none.
+pub(super) type Weights<'a> = Option<&'a [f64]>;
+
 /// Sums over some pairs, of the coordinates `z` of `x` and `s` of `x+`, each pair weighted by what is not forgotten of it.
 ///
 /// Coordinates that came later count as zero for the pairs before, as for the learner. O(m^2) a pair.

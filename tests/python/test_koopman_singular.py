@@ -1,0 +1,235 @@
+"""Reduced rank, singular functions, weights of pairs, risk: against dense versions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import kernelstream as ks
+from kernelstream import datasets
+from kernelstream.koopman import ReducedRank
+
+FloatArray = NDArray[np.float64]
+ORDERS = ["as it comes", "sorted", "nearly duplicate"]
+
+
+def pairs(order: str, n: int = 600, seed: int = 0) -> tuple[FloatArray, FloatArray]:
+    """Pairs of a noisy turn of the plane, in an order."""
+    rng = np.random.default_rng(seed)
+    turn = 0.9 * np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
+    T = np.ones((n + 1, 2))
+    for t in range(n):
+        T[t + 1] = turn @ T[t] + rng.normal(size=2) * [0.3, 0.1]
+    X, X_next = T[:-1], T[1:]
+    if order == "sorted":
+        rows = np.argsort(X[:, 0])
+        return X[rows], X_next[rows]
+    if order == "nearly duplicate":
+        X, X_next = np.repeat(X[::2], 2, axis=0), np.repeat(X_next[::2], 2, axis=0)
+        return X + 1e-9 * rng.normal(size=X.shape), X_next
+    return X, X_next
+
+
+def linear(**parameters: object) -> ks.Koopman:
+    return ks.Koopman(ks.Linear(), ks.ALD(1e-9), ks.Ridge(1e-10), **parameters)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("cut", [1, 7, 600])
+def test_weighted_pairs_are_weighted_least_squares(order: str, cut: int) -> None:
+    X, X_next = pairs(order)
+    weights = np.random.default_rng(1).uniform(0.0, 5.0, size=len(X))
+    weights[5:9] = 0.0
+    model = linear()
+    for at in range(0, len(X), cut):
+        part = slice(at, at + cut)
+        model.partial_fit(X[part], X_next[part], sample_weight=weights[part])
+    W = weights[:, None]
+    K = np.linalg.solve(X.T @ (W * X), X.T @ (W * X_next))
+    expected = np.linalg.eigvals(K)
+    np.testing.assert_allclose(model.eigenvalues_, expected[np.argsort(-expected.imag)], rtol=1e-6)
+    np.testing.assert_allclose(model.predict(X), X @ K, atol=1e-7)
+    assert model.n_seen_ == np.count_nonzero(weights)
+
+
+def test_weights_of_trajectories_belong_to_the_first_state_of_each_pair() -> None:
+    T = datasets.ornstein_uhlenbeck(400, tau=0.5, random_state=0).trajectories[0]
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(T))
+    for lag in (1, 3):
+        model = ks.Koopman(ks.Gaussian(1.0), lag=lag)
+        cut = [T[:100], T[100:]]
+        model.fit(cut, sample_weight=[weights[:100], weights[100:]])
+        same = ks.Koopman(ks.Gaussian(1.0), lag=1)
+        X = np.concatenate([piece[:-lag] for piece in cut])
+        X_next = np.concatenate([piece[lag:] for piece in cut])
+        parts = [weights[:100][:-lag], weights[100:][:-lag]]
+        same.fit(X, X_next, sample_weight=np.concatenate(parts))
+        np.testing.assert_array_equal(model.eigenvalues_, same.eigenvalues_)
+        flat = ks.Koopman(ks.Gaussian(1.0), lag=lag).fit(cut, sample_weight=weights)
+        np.testing.assert_array_equal(model.eigenvalues_, flat.eigenvalues_)
+
+
+def test_weights_are_used_in_the_warm_up() -> None:
+    """A model that chooses its parameters relearns the first pairs, with their weights."""
+    T = datasets.ornstein_uhlenbeck(300, tau=0.5, random_state=0).trajectories[0]
+    weights = np.where(T[:, 0] > 0.0, 3.0, 0.5)
+    plain, weighted = ks.Koopman().fit(T), ks.Koopman().fit(T, sample_weight=weights)
+    ones = ks.Koopman().fit(T, sample_weight=np.ones(len(T)))
+    np.testing.assert_allclose(ones.eigenvalues_, plain.eigenvalues_, atol=1e-9)
+    assert abs(weighted.eigenvalues_[1] - plain.eigenvalues_[1]) > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("model", "weight", "message"),
+    [
+        (ks.Koopman(), -1.0, "row 3"),
+        (ks.Koopman(), np.nan, "row 3 is nan"),
+        (ks.Koopman(), 1e3, "row 3 is 1000"),
+        (ks.Koopman(learner=ks.Gradient(loss="squared")), 1.0, "take ridge"),
+        (ks.Koopman(learner=ks.Replay(ks.Ridge())), 1.0, "replay"),
+        (ks.Koopman(n_delays=2), 1.0, "n_delays=0"),
+    ],
+)
+def test_refused_weights_name_the_row_or_the_remedy(
+    model: ks.Koopman, weight: float, message: str
+) -> None:
+    T = pairs("as it comes", 50)[0]
+    weights = np.ones(len(T))
+    weights[:2], weights[3] = 0.0, weight
+    with pytest.raises(ValueError, match=message):
+        model.fit(T, sample_weight=weights)
+    with pytest.raises(ValueError, match="one is needed for each state"):
+        ks.Koopman().fit(T, sample_weight=weights[:7])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_singular_functions_are_canonical_variates(order: str) -> None:
+    X, X_next = pairs(order)
+    model = linear(n_blocks=1).fit(X, X_next)
+    now, later = X - X.mean(axis=0), X_next - X_next.mean(axis=0)
+    roots = [np.linalg.cholesky(np.linalg.inv(one.T @ one)) for one in (now, later)]
+    left, values, right = np.linalg.svd(roots[0].T @ (now.T @ later) @ roots[1])
+    np.testing.assert_allclose(model.singular_values_, [1.0, *values], rtol=1e-6)
+    found = model.singular_functions(X)
+    functions = np.sqrt(len(X)) * now @ roots[0] @ left
+    np.testing.assert_allclose(np.abs(found[:, 1:]), np.abs(functions), atol=1e-4)
+    found_next = model.singular_functions(X_next, right=True)
+    functions_next = np.sqrt(len(X)) * later @ roots[1] @ right.T
+    np.testing.assert_allclose(np.abs(found_next[:, 1:]), np.abs(functions_next), atol=1e-4)
+    across = found.T @ found_next / len(X)
+    np.testing.assert_allclose(across, np.diag(model.singular_values_), atol=1e-6)
+    np.testing.assert_array_equal(found[:, 0], 1.0)
+
+
+def test_kinetic_distances_are_those_of_what_follows() -> None:
+    """On three states that a chain moves between, the distance is that of its rows."""
+    rng = np.random.default_rng(0)
+    P = np.array([[0.9, 0.1, 0.0], [0.05, 0.9, 0.05], [0.0, 0.2, 0.8]])
+    states = [0]
+    for _ in range(20_000):
+        states.append(int(rng.choice(3, p=P[states[-1]])))
+    X = np.eye(3)[states]
+    model = linear(n_blocks=1).fit(X)
+    places = model.kinetic_map(np.eye(3), 2)
+    now, later = np.array(states[:-1]), np.array(states[1:])
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (now, later), 1.0)
+    rows, share = counts / counts.sum(axis=1, keepdims=True), counts.sum(axis=0) / counts.sum()
+    for i in range(3):
+        for j in range(3):
+            distance = np.sum((rows[i] - rows[j]) ** 2 / share)
+            assert np.sum((places[i] - places[j]) ** 2) == pytest.approx(
+                distance, rel=1e-3, abs=1e-9
+            )
+    with pytest.raises(ValueError, match="store more states"):
+        model.kinetic_map(np.eye(3), 7)
+
+
+def test_singular_functions_need_sums_over_the_pairs() -> None:
+    X, X_next = pairs("as it comes", 60)
+    with pytest.raises(AttributeError, match="n_blocks"):
+        _ = ks.Koopman(ks.Gaussian(1.0)).fit(X, X_next).singular_values_
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_reduced_rank_is_reduced_rank_regression(order: str) -> None:
+    """With linear features: the leading part of the whitened weights (Izenman, 1975)."""
+    X, X_next = pairs(order)
+    X = np.column_stack([X, np.random.default_rng(2).normal(size=(len(X), 2))])
+    X_next = np.column_stack([X_next, np.random.default_rng(3).normal(size=(len(X), 2))])
+    regularization = 5.0
+    model = ks.Koopman(ks.Linear(), ks.ALD(1e-12), ks.Ridge(regularization), rank=ReducedRank(2))
+    model.fit(X, X_next)
+    curvature = X.T @ X + regularization * np.eye(4)
+    values, vectors = np.linalg.eigh(curvature)
+    root = vectors @ np.diag(values**-0.5) @ vectors.T
+    left, sizes, right = np.linalg.svd(root @ X.T @ X_next)
+    K = root @ (left[:, :2] * sizes[:2]) @ right[:2]
+    np.testing.assert_allclose(model.predict(X), X @ K, atol=1e-6)
+    assert len(model.eigenvalues_) == 2
+    ahead = model.predict(X[:3], n_steps=4)
+    np.testing.assert_allclose(ahead, X[:3] @ np.linalg.matrix_power(K, 4), atol=1e-6)
+    errors = X_next - X @ K
+    np.testing.assert_allclose(model.risk(X, X_next), np.mean(np.sum(errors**2, axis=1)), rtol=1e-6)
+
+
+def test_reduced_rank_survives_files_and_needs_a_rank(tmp_path: object) -> None:
+    X, X_next = pairs("as it comes")
+    model = ks.Koopman(ks.Gaussian(0.7), rank=ReducedRank(3)).fit(X, X_next)
+    path = f"{tmp_path}/model.ks"
+    model.save(path)
+    again = ks.load(path)
+    assert again.rank == ReducedRank(3)
+    np.testing.assert_array_equal(again.eigenvalues_, model.eigenvalues_)
+    with pytest.raises(ValueError, match="from 1"):
+        ReducedRank(0)
+    learner = ks.Gradient(loss="squared")
+    with pytest.raises(ValueError, match="take ridge"):
+        ks.Koopman(learner=learner, rank=ReducedRank(2)).fit(X, X_next)
+
+
+@pytest.mark.parametrize("inputs", [False, True])
+def test_risk_is_the_error_of_the_features(inputs: bool) -> None:
+    """By the kernel alone: `k(y, y) - 2 sum w k(y, d) + w' k(d, d) w`, with the weights w."""
+    X, X_next = pairs("as it comes", 300)
+    U = np.random.default_rng(5).normal(size=(300, 1)) if inputs else None
+    parameters = {"n_inputs": 1} if inputs else {}
+    kernel = ks.Gaussian(0.7)
+    model = ks.Koopman(kernel, ks.ALD(1e-2), ks.Ridge(0.1), **parameters)  # type: ignore[arg-type]
+    model.fit(X, X_next, inputs=U)
+    D = model.dictionary_next_
+    weights = model.weights(X, inputs=U)
+
+    def similarity(A: FloatArray, B: FloatArray) -> FloatArray:
+        squares: FloatArray = np.sum((A[:, None] - B[None]) ** 2, axis=2)
+        return np.exp(-squares / (2 * 0.7**2))
+
+    errors = 1.0 - 2.0 * np.sum(weights * similarity(X_next, D), axis=1)
+    errors += np.einsum("ni,ij,nj->n", weights, similarity(D, D), weights)
+    assert model.risk(X, X_next, inputs=U) == pytest.approx(errors.mean(), rel=1e-6)
+
+
+@pytest.mark.parametrize(("lag", "n_delays", "delay"), [(1, 0, 1), (3, 0, 1), (2, 2, 3)])
+def test_a_reconstruction_forecasts_from_the_first_states(
+    lag: int, n_delays: int, delay: int
+) -> None:
+    t = 0.1 * np.arange(120)
+    T = np.column_stack([np.exp(-0.05 * t) * np.sin(t), np.exp(-0.05 * t) * np.cos(t)])
+    model = linear(lag=lag, n_delays=n_delays, delay=delay).fit(T)
+    found = model.reconstruct(T)
+    np.testing.assert_allclose(found, T, atol=1e-8)
+    used = lag + n_delays * delay
+    spoiled = T.copy()
+    spoiled[used:] = 0.0
+    np.testing.assert_allclose(model.reconstruct(spoiled), T, atol=1e-8)
+    np.testing.assert_array_equal(model.reconstruct(T[:used]), T[:used])
+
+
+def test_exactly_k_eigenvalues_on_request() -> None:
+    X, X_next = pairs("as it comes")
+    model = linear(rank=1).fit(X, X_next)
+    assert len(model.eigenvalues_) == 2  # a conjugate pair
+    values, left, right = model.eig(X, X_next, k=1)
+    assert values.shape == (1,)
+    assert left.shape == right.shape == (len(X), 1)
