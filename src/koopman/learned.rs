@@ -95,7 +95,7 @@ impl Koopman {
     /// of pairs close in time. That of all pairs is the effect of regularization on the value,
     /// since the eigenvectors are those of the regularized sums.
     pub fn influences(&self, k: usize) -> Result<Influences> {
-        if self.spec.reduced_rank.is_some() {
+        if self.spec.rank.is_some() {
             let reason = "errors of estimation are those of an operator of full rank".to_owned();
             return Err(Error::Spectrum { reason });
         }

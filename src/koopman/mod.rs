@@ -37,5 +37,5 @@ pub(crate) use inputs::Transitions;
 pub use learned::{Influences, Moments};
 pub use model::Koopman;
 pub use residual::Residual;
-pub use spec::{AdmissionSpec, ControlSpec, DictionariesSpec, KoopmanSpec, ReplaySpec};
+pub use spec::{AdmissionSpec, ControlSpec, DictionariesSpec, KoopmanSpec, RankSpec, ReplaySpec};
 pub use spectrum::Spectrum;

@@ -110,7 +110,7 @@ impl Koopman {
         }
         // Builds the dictionaries once to check them.
         Dictionaries::new(&spec.dictionaries, &spec.kernel, spec.control.as_ref(), 1)?;
-        let operator = Operator::new(&spec.learner, spec.n_blocks)?;
+        let operator = Operator::new(&spec.learner, spec.blocks())?;
         spec.check_rank(!operator.descends())?;
         if spec.control.is_some() || spec.replay.is_some() {
             let n_blocks = spec.n_blocks;

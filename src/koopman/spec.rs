@@ -95,6 +95,34 @@ impl ControlSpec {
     }
 }
 
+/// How an operator of limited rank is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum RankSpec {
+    /// Reduced-rank regression: of all operators of this rank the one that fits the learned pairs best.
+    Reduced {
+        /// The rank, at least 1.
+        rank: usize,
+    },
+    /// Total least squares: the coordinates of both states are projected to a subspace of this rank before
+    /// the fit, which removes the bias that noise of the observations has. On one dictionary.
+    TotalLeastSquares {
+        /// The rank, at least 1.
+        rank: usize,
+    },
+}
+
+impl RankSpec {
+    /// The rank.
+    #[must_use]
+    pub fn rank(self) -> usize {
+        match self {
+            Self::Reduced { rank } | Self::TotalLeastSquares { rank } => rank,
+        }
+    }
+}
+
 /// Specification of an operator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -116,12 +144,12 @@ pub struct KoopmanSpec {
     /// For least squares on one dictionary, without a replay buffer. `3 n_blocks m^2` numbers.
     #[serde(skip_serializing_if = "is_zero")]
     pub n_blocks: usize,
-    /// Rank of the operator, by reduced-rank regression: of all operators of this rank the one that fits
-    /// the learned pairs best, for every query but the predictions while learning. `None`: full rank.
+    /// Limited rank of the operator, for every query but the predictions while learning. `None`: full
+    /// rank.
     ///
     /// For least squares.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reduced_rank: Option<usize>,
+    pub rank: Option<RankSpec>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
@@ -140,12 +168,32 @@ impl Default for KoopmanSpec {
             replay: None,
             control: None,
             n_blocks: 0,
-            reduced_rank: None,
+            rank: None,
         }
     }
 }
 
 impl KoopmanSpec {
+    /// Most blocks of sums over the pairs: total least squares needs one.
+    pub(super) fn blocks(&self) -> usize {
+        match self.rank {
+            Some(RankSpec::TotalLeastSquares { .. }) => self.n_blocks.max(1),
+            _ => self.n_blocks,
+        }
+    }
+
+    /// Refuses a rank that is zero or that the learner cannot have.
+    pub(super) fn check_rank(&self, is_least_squares: bool) -> Result<()> {
+        let Some(rank) = self.rank else { return Ok(()) };
+        in_range("rank", rank.rank(), rank.rank() > 0, "at least 1")?;
+        in_range("rank", rank.rank(), is_least_squares, "None for gradient descent; take ridge")?;
+        let shared = self.control.is_none() && self.replay.is_none();
+        if matches!(rank, RankSpec::TotalLeastSquares { .. }) {
+            in_range("rank", rank.rank(), shared, "None or reduced with control inputs or a replay buffer")?;
+        }
+        Ok(())
+    }
+
     /// The specification in this JSON.
     pub fn from_json(json: &str) -> Result<Self> {
         parse_text("model", json)

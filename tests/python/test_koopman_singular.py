@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import kernelstream as ks
 from kernelstream import datasets
-from kernelstream.koopman import ReducedRank
+from kernelstream.koopman import ReducedRank, TotalLeastSquares
 
 FloatArray = NDArray[np.float64]
 ORDERS = ["as it comes", "sorted", "nearly duplicate"]
@@ -233,3 +233,89 @@ def test_exactly_k_eigenvalues_on_request() -> None:
     values, left, right = model.eig(X, X_next, k=1)
     assert values.shape == (1,)
     assert left.shape == right.shape == (len(X), 1)
+
+
+def oscillations(noise: float, seed: int, n: int = 400) -> FloatArray:
+    """Two oscillations, seen by ten sensors with noise."""
+    t = 0.1 * np.arange(n)
+    clean = np.column_stack([np.sin(t), np.cos(t), np.sin(2.3 * t), np.cos(2.3 * t)])
+    sensors = np.linalg.qr(np.random.default_rng(9).normal(size=(10, 10)))[0][:4]
+    return clean @ sensors + noise * np.random.default_rng(seed).normal(size=(n, 10))
+
+
+TRUE = np.exp(0.1j * np.array([1.0, -1.0, 2.3, -2.3]))
+
+
+def worst(values: NDArray[np.complex128]) -> float:
+    return max(float(np.abs(values - z).min()) for z in TRUE)
+
+
+@pytest.mark.parametrize("order", ["as it comes", "sorted"])
+def test_total_least_squares_is_the_leading_part_of_the_joint_states(order: str) -> None:
+    T = oscillations(0.2, 0)
+    X, X_next = T[:-1], T[1:]
+    if order == "sorted":
+        rows = np.argsort(X[:, 0])
+        X, X_next = X[rows], X_next[rows]
+    model = ks.Koopman(ks.Linear(), ks.ALD(1e-9), rank=TotalLeastSquares(4)).fit(X, X_next)
+    joint = np.hstack([X, X_next])
+    leading = np.linalg.svd(joint, full_matrices=False)[2][:4]
+    K = np.linalg.pinv(leading[:, :10]) @ leading[:, 10:]
+    np.testing.assert_allclose(model.predict(X), X @ K, atol=1e-6)
+    expected = np.linalg.eigvals(K)
+    expected = expected[np.argsort(-np.abs(expected))][:4]
+    assert worst(model.eigenvalues_) == pytest.approx(worst(expected), rel=1e-6)
+    ahead = model.predict(X[:5], n_steps=3)
+    np.testing.assert_allclose(ahead, X[:5] @ np.linalg.matrix_power(K, 3), atol=1e-6)
+
+
+def test_total_least_squares_removes_the_bias_of_noise() -> None:
+    biased, unbiased = [], []
+    for seed in range(5):
+        T = oscillations(0.2, seed)
+        biased.append(worst(ks.Koopman(ks.Linear(), ks.ALD(1e-9), rank=4).fit(T).eigenvalues_))
+        fitted = ks.Koopman(ks.Linear(), ks.ALD(1e-9), rank=TotalLeastSquares(4)).fit(T)
+        unbiased.append(worst(fitted.eigenvalues_))
+    assert np.mean(unbiased) < np.mean(biased) / 10  # .0035 and .077
+
+
+def test_total_least_squares_of_one_noisy_sensor_with_delays() -> None:
+    signal = oscillations(0.0, 0)[:, :1]
+    x = signal + 0.1 * signal.std() * np.random.default_rng(3).normal(size=signal.shape)
+    model = ks.Koopman(ks.Linear(), ks.ALD(1e-9), n_delays=40, rank=TotalLeastSquares(4)).fit(x)
+    assert worst(model.eigenvalues_) < 0.01
+    plain = ks.Koopman(ks.Linear(), ks.ALD(1e-9), n_delays=40, rank=4).fit(x)
+    assert worst(model.eigenvalues_) < worst(plain.eigenvalues_)
+
+
+def test_total_least_squares_names_what_it_needs(tmp_path: object) -> None:
+    T = oscillations(0.2, 0)
+    with pytest.raises(ValueError, match="from 1"):
+        TotalLeastSquares(0)
+    with pytest.raises(ValueError, match="control inputs or a replay buffer"):
+        ks.Koopman(learner=ks.Replay(ks.Ridge()), rank=TotalLeastSquares(2)).fit(T)
+    rng = np.random.default_rng(0)
+    line, plane = np.outer(rng.normal(size=40), [1.0, 0.0]), rng.normal(size=(40, 2))
+    model = ks.Koopman(ks.Linear(), ks.ALD(1e-9), rank=TotalLeastSquares(2)).fit(line, plane)
+    with pytest.raises(AttributeError, match="fewer directions"):
+        _ = model.eigenvalues_
+    model = ks.Koopman(ks.Linear(), rank=TotalLeastSquares(4)).fit(T)
+    model.save(f"{tmp_path}/model.ks")
+    again = ks.load(f"{tmp_path}/model.ks")
+    assert again.rank == TotalLeastSquares(4)
+    np.testing.assert_array_equal(again.eigenvalues_, model.eigenvalues_)
+
+
+def test_complex_snapshots_are_two_real_ones() -> None:
+    """As the error of complex states says: real and imaginary parts side by side."""
+    values = np.array([0.99 * np.exp(0.2j), 0.97 * np.exp(-0.5j)])
+    mix = np.random.default_rng(0).normal(size=(2, 3)) + 1j
+    Z = (values[None] ** np.arange(60)[:, None]) @ mix
+    with pytest.raises(ValueError, match="real"):
+        ks.Koopman().fit(Z)
+    T = np.hstack([Z.real, Z.imag])
+    model = ks.Koopman(ks.Linear(), ks.ALD(1e-9), ks.Ridge(1e-12)).fit(T)
+    modes = model.modes()[:, :3] + 1j * model.modes()[:, 3:]
+    there = np.linalg.norm(modes, axis=1) > 1e-6  # the conjugates have no mode
+    found = model.eigenvalues_[there]
+    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(values), atol=1e-8)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import kernelstream as ks
 from kernelstream import datasets
-from kernelstream.koopman import ReducedRank
+from kernelstream.koopman import ReducedRank, TotalLeastSquares
 
 FloatArray = NDArray[np.float64]
 
@@ -79,3 +79,14 @@ def test_a_reconstruction_is_that_of_pydmd(n_delays: int) -> None:
         theirs.fit(X.T)
     ours = ks.Koopman(ks.Linear(), ks.ALD(1e-12), ks.Ridge(1e-12), n_delays=n_delays).fit(X)
     np.testing.assert_allclose(ours.reconstruct(X), np.real(theirs.reconstructed_data).T, atol=1e-6)
+
+
+def test_total_least_squares_is_that_of_pydmd() -> None:
+    pydmd = pytest.importorskip("pydmd", reason="needs pydmd")
+    rng = np.random.default_rng(0)
+    t = 0.1 * np.arange(300)
+    X = np.column_stack([np.sin(t), np.cos(t)]) @ rng.normal(size=(2, 6))
+    X += 0.2 * rng.normal(size=X.shape)
+    theirs = pydmd.DMD(svd_rank=2, tlsq_rank=2).fit(X.T).eigs
+    ours = ks.Koopman(ks.Linear(), ks.ALD(1e-9), rank=TotalLeastSquares(2)).fit(X).eigenvalues_
+    np.testing.assert_allclose(np.sort_complex(ours), np.sort_complex(theirs), rtol=1e-6)

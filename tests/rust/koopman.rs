@@ -5,7 +5,8 @@ use faer::{Mat, c64};
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::{Kernel, KernelSpec};
 use kernelstream::koopman::{
-    AdmissionSpec, DictionariesSpec, HilbertSchmidt, Koopman, KoopmanSpec, ReplaySpec, Residual, Truncation,
+    AdmissionSpec, DictionariesSpec, HilbertSchmidt, Koopman, KoopmanSpec, RankSpec, ReplaySpec, Residual,
+    Truncation,
 };
 use kernelstream::learner::{GradientSpec, LearnerSpec, Loss, RidgeSpec, Schedule};
 use kernelstream::stream::presets;
@@ -89,7 +90,11 @@ fn every_model() -> Vec<KoopmanSpec> {
         spec(DictionariesSpec::Paired(budget(0.1, 0.0, None)), gradient(0.3, false)),
         replay(9, 2, separate()),
         replay(14, 1, spec(ald(1e-2, None), ridge(1e-2, 1.0))),
-        KoopmanSpec { reduced_rank: Some(5), ..spec(ald(1e-2, None), ridge(1e-2, 1.0)) },
+        KoopmanSpec { rank: Some(RankSpec::Reduced { rank: 5 }), ..spec(ald(1e-2, None), ridge(1e-2, 1.0)) },
+        KoopmanSpec {
+            rank: Some(RankSpec::TotalLeastSquares { rank: 4 }),
+            ..spec(ald(1e-2, Some(6)), ridge(1e-2, 0.99))
+        },
     ]
 }
 
@@ -257,7 +262,8 @@ fn reduced_rank_is_the_best_operator_of_that_rank() {
         let whitened = &root * &b;
         let svd = whitened.svd().unwrap();
         for rank in [1, 3, m - 1, m, m + 4] {
-            let model = learned(&KoopmanSpec { reduced_rank: Some(rank), ..spec.clone() }, path);
+            let model =
+                learned(&KoopmanSpec { rank: Some(RankSpec::Reduced { rank }), ..spec.clone() }, path);
             let cut = Mat::from_fn(m, m, |i, j| {
                 let kept = 0..rank.min(m);
                 kept.map(|k| svd.U()[(i, k)] * svd.S()[k] * svd.V()[(j, k)]).sum::<f64>()
@@ -277,8 +283,10 @@ fn reduced_rank_is_the_best_operator_of_that_rank() {
         }
     }
     let descent = KoopmanSpec { learner: gradient(0.3, false), ..KoopmanSpec::default() };
-    assert!(KoopmanSpec { reduced_rank: Some(3), ..descent }.build().is_err());
-    assert!(KoopmanSpec { reduced_rank: Some(0), ..KoopmanSpec::default() }.build().is_err());
+    assert!(KoopmanSpec { rank: Some(RankSpec::Reduced { rank: 3 }), ..descent }.build().is_err());
+    assert!(
+        KoopmanSpec { rank: Some(RankSpec::Reduced { rank: 0 }), ..KoopmanSpec::default() }.build().is_err()
+    );
 }
 
 #[test]

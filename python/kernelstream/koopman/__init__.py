@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelstream.components.rank import ReducedRank
+from kernelstream.components.rank import ReducedRank, TotalLeastSquares
 from kernelstream.koopman.chapman import ChapmanKolmogorov, chapman_kolmogorov
 from kernelstream.koopman.estimator import Koopman
 from kernelstream.koopman.periods import find_period
@@ -14,6 +14,7 @@ __all__ = [
     "Koopman",
     "ReducedRank",
     "Skill",
+    "TotalLeastSquares",
     "chapman_kolmogorov",
     "find_period",
     "prequential_skill",

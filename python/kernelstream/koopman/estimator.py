@@ -15,7 +15,7 @@ from kernelstream.components.admission import Admission
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Learner, Ridge
-from kernelstream.components.rank import ReducedRank
+from kernelstream.components.rank import Rank
 from kernelstream.components.replay import Replay
 from kernelstream.components.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from kernelstream.estimators.availability import attribute_of
@@ -128,10 +128,11 @@ class Koopman(
     lag : int, default=1
         Number of steps between the two states of a pair, 1 or more. Applies to trajectories,
         `timescales` and `rates`.
-    rank : int or ReducedRank, optional
+    rank : int, ReducedRank or TotalLeastSquares, optional
         Keep this many leading eigenvalues (one more if that would split a conjugate pair) in
-        `eigenvalues_`, modes and forecasts; `koopman.ReducedRank` instead learns the best operator
-        of this rank. None: all.
+        `eigenvalues_`, modes and forecasts. `koopman.ReducedRank` instead learns the best operator
+        of this rank, `koopman.TotalLeastSquares` one without the bias of noisy observations. None:
+        all.
     time_step : float, default=1.0
         Time between two states of a trajectory, in units of your choice, above 0.
     n_inputs : int, default=0
@@ -230,7 +231,7 @@ class Koopman(
         learner: Learner | Replay | None = None,
         *,
         lag: int = 1,
-        rank: int | ReducedRank | None = None,
+        rank: int | Rank | None = None,
         time_step: float = 1.0,
         n_inputs: int = 0,
         input_kernel: Kernel | None = None,

@@ -14,11 +14,11 @@ from kernelstream.components.base import as_component, as_json
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Gradient, Learner, Ridge
-from kernelstream.components.rank import ReducedRank
+from kernelstream.components.rank import Rank
 from kernelstream.components.replay import Replay
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import whole_number
-from kernelstream.koopman.queries import Operator, control_width, rank_of
+from kernelstream.koopman.queries import Operator, control_width
 from kernelstream.koopman.remedies import (
     Watch,
     warn_of_dictionary,
@@ -66,8 +66,8 @@ def core_spec(model: Parts) -> dict[str, Any]:
     }
     if n_blocks := whole_number("n_blocks", model.n_blocks, 0):
         spec["n_blocks"] = n_blocks
-    if isinstance(model.rank, ReducedRank):
-        spec["reduced_rank"] = rank_of(model)
+    if isinstance(model.rank, Rank):
+        spec["rank"] = model.rank.to_spec()
     if n_inputs := control_width(model):
         input_kernel = as_component(model.input_kernel, Gaussian, Kernel)
         spec["control"] = {"width": n_inputs, "kernel": input_kernel.to_spec()}

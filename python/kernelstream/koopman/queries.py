@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from kernelstream.components.rank import ReducedRank
+from kernelstream.components.rank import Rank
 from kernelstream.estimators.validation import as_float64, rows_of, whole_number
 
 __all__ = [
@@ -44,7 +44,7 @@ class Operator(Protocol):
     """The parameters of an operator, its core and its eigenvalues."""
 
     lag: int
-    rank: int | ReducedRank | None
+    rank: int | Rank | None
     time_step: float
     n_inputs: int
     n_delays: int
@@ -91,7 +91,7 @@ def rank_of(model: Operator) -> int | None:
     ValueError, TypeError
         ``rank`` is no such number.
     """
-    given = model.rank.rank if isinstance(model.rank, ReducedRank) else model.rank
+    given = model.rank.rank if isinstance(model.rank, Rank) else model.rank
     return None if given is None else whole_number("rank", given)
 
 

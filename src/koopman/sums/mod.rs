@@ -218,15 +218,20 @@ impl PairSums {
 
     pub fn write(&self, name: &str, out: &mut Writer) {
         let m = self.gram.rows();
+        // As they are, so that what is read back continues with the same bits.
+        let unscaled = Self { scale: 1.0, ..self.clone() };
         let mut save = |part: &str, sums: Mat<f64>| {
             let panel = panel_of(sums.as_ref());
             out.matrix(&format!("{name}.{part}"), panel.rows(), panel.cols(), &panel.to_row_major());
         };
-        save("gram", self.gram(m));
-        save("cross", self.cross(m));
-        save("next", self.gram_next(m));
-        save("totals", self.totals(m));
-        out.vector(&format!("{name}.weight"), &[self.weight()]);
+        save("gram", unscaled.gram(m));
+        save("cross", unscaled.cross(m));
+        save("next", unscaled.gram_next(m));
+        save("totals", unscaled.totals(m));
+        out.vector(&format!("{name}.weight"), &[self.weight]);
+        if self.scale < 1.0 {
+            out.vector(&format!("{name}.scale"), &[self.scale]);
+        }
         out.counts(&format!("{name}.count"), &[self.count]);
     }
 
@@ -237,6 +242,7 @@ impl PairSums {
             let entries = from.matrix_of(&format!("{name}.{part}"), m, cols)?;
             Ok(Panel::from_row_major(&entries, m, cols))
         };
+        let scale = format!("{name}.scale");
         let totals = load("totals", 2)?;
         let total = |j| panel_of(totals.as_faer().subcols(j, 1));
         let sums = Self {
@@ -247,9 +253,10 @@ impl PairSums {
             total_next: total(1),
             weight: from.vector(&format!("{name}.weight"), 1)?[0],
             count: from.counts::<1>(&format!("{name}.count"))?[0],
-            scale: 1.0,
+            scale: if from.has(&scale) { from.vector(&scale, 1)?[0] } else { 1.0 },
         };
-        if m > most || sums.weight.is_nan() || sums.weight < 0.0 {
+        let scaled = sums.scale > 0.0 && sums.scale <= 1.0;
+        if m > most || !scaled || sums.weight.is_nan() || sums.weight < 0.0 {
             return Err(Error::file(format!("{name} are no sums over pairs")));
         }
         Ok(sums)
