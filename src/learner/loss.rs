@@ -84,6 +84,7 @@ impl Loss {
     pub fn derivative(self, prediction: f64, y: f64) -> f64 {
         let error = prediction - y;
         let short = 1.0 - y * prediction;
+        let short = if short > KINK { short } else { 0.0 };
         match self {
             Self::Squared => 2.0 * error,
             Self::HalfSquared => error,
@@ -92,7 +93,7 @@ impl Loss {
             Self::Huber(width) => 2.0 * error.clamp(-width, width),
             Self::Hinge if short > 0.0 => -y,
             Self::Hinge => 0.0,
-            Self::SquaredHinge => -2.0 * y * short.max(0.0),
+            Self::SquaredHinge => -2.0 * y * short,
             Self::Logistic => -y * logistic(-y * prediction),
         }
     }
@@ -163,12 +164,16 @@ impl Loss {
             Self::Squared => 2.0,
             Self::HalfSquared => 1.0,
             Self::Huber(width) if (prediction - y).abs() < width => 2.0,
-            Self::SquaredHinge if y * prediction < 1.0 => 2.0 * y * y,
+            Self::SquaredHinge if 1.0 - y * prediction > KINK => 2.0 * y * y,
             Self::Absolute | Self::Huber(_) | Self::Hinge | Self::SquaredHinge => 0.0,
             Self::Logistic => y * y * logistic(prediction * y) * logistic(-prediction * y),
         }
     }
 }
+
+/// A margin this close to that from which a hinge is 0 counts as beyond it: a constant that predicts the only label so
+/// far has exactly this margin, and rounding would decide whether its rows have a curvature.
+const KINK: f64 = 1e-10;
 
 /// Below this distance a secant is a tangent to 10 digits.
 const NEARBY: f64 = 1e-5;

@@ -4,7 +4,7 @@ use kernelstream::control::{Controller, ControllerSpec};
 use kernelstream::dynamics::Dynamics;
 use kernelstream::koopman::Koopman;
 use kernelstream::{AnyModel, Persist as _};
-use ndarray::{Array2, array};
+use ndarray::{Array2, array, s};
 use serde_json::{Value, json};
 
 use crate::alter::ModelFile;
@@ -267,6 +267,34 @@ fn a_refused_single_row_leaves_a_model_that_forgets_as_it_was() {
         }
     }
     assert!(refused > 0, "no row was refused");
+}
+
+#[test]
+fn rows_of_one_label_do_not_depend_on_the_cut() {
+    // The constant that predicts the only label so far is at the kink of the hinge, to rounding.
+    for seed in 0..40 {
+        let choices = &mut Choices::from_seed(seed);
+        let basis = json!({"type": "first_points", "size": 20});
+        let learner =
+            json!({"type": "gauss_newton", "loss": "squared_hinge", "center": true, "regularization": 0.5});
+        let spec =
+            json!({"basis": basis, "kernel": {"type": "gaussian", "bandwidth": 1.0}, "learner": learner});
+        let mut whole = AnyModel::from_json(&spec.to_string()).unwrap();
+        let x = Array2::from_shape_simple_fn((60, 2), || choices.symmetric());
+        let y =
+            Array2::from_shape_fn((60, 1), |(i, _)| if i < 40 { -1.0 } else { choices.symmetric().signum() });
+        let mut single = whole.clone();
+        for rows in [0..25, 25..60] {
+            let (x, y) = (x.slice(s![rows.clone(), ..]), y.slice(s![rows.clone(), ..]));
+            whole.learn_while(x, y, None, None, &mut |_| true).unwrap();
+            for (x, y) in x.rows().into_iter().zip(y.rows()) {
+                single.learn_one(&x.to_vec(), &y.to_vec()).unwrap();
+            }
+            let (one, other) = (whole.predict(x).unwrap(), single.predict(x).unwrap());
+            let far = (&one - &other).iter().fold(0.0_f64, |most, gap| most.max(gap.abs()));
+            assert!(far < 1e-8, "seed {seed}: {far:e}");
+        }
+    }
 }
 
 #[test]

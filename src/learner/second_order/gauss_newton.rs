@@ -172,7 +172,10 @@ impl SecondOrderRule for Curvature {
         let predictions = self.predictions(seen.raw, seen.intercept).zip(seen.y);
         for (far, (prediction, &y)) in step.lengths.iter_mut().zip(predictions) {
             let slope = loss.proximal_slope(prediction, y, scale);
-            let curvature = loss.secant_curvature(prediction - scale * slope, y, reach);
+            // The squared hinge has one curvature from the prediction to the end of its step, which may be within
+            // rounding of the kink.
+            let end = if loss == Loss::SquaredHinge { prediction } else { prediction - scale * slope };
+            let curvature = loss.secant_curvature(end, y, reach);
             step.curvature = step.curvature.max(seen.weight * curvature);
             *far = -seen.weight * slope;
         }
