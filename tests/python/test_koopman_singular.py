@@ -174,6 +174,15 @@ def test_reduced_rank_is_reduced_rank_regression(order: str) -> None:
     np.testing.assert_allclose(model.risk(X, X_next), np.mean(np.sum(errors**2, axis=1)), rtol=1e-6)
 
 
+def test_a_fitted_operator_keeps_its_rank() -> None:
+    X, X_next = pairs("as it comes")
+    model = ks.Koopman(ks.Gaussian(0.7), rank=ReducedRank(4)).fit(X, X_next)
+    values = model.eigenvalues_
+    model.set_params(rank__rank=2)
+    np.testing.assert_array_equal(model.eigenvalues_, values)
+    assert np.count_nonzero(np.abs(model.fit(X, X_next).eigenvalues_) > 1e-9) <= 2
+
+
 def test_reduced_rank_survives_files_and_needs_a_rank(tmp_path: object) -> None:
     X, X_next = pairs("as it comes")
     model = ks.Koopman(ks.Gaussian(0.7), rank=ReducedRank(3)).fit(X, X_next)
@@ -208,6 +217,15 @@ def test_risk_is_the_error_of_the_features(inputs: bool) -> None:
     errors = 1.0 - 2.0 * np.sum(weights * similarity(X_next, D), axis=1)
     errors += np.einsum("ni,ij,nj->n", weights, similarity(D, D), weights)
     assert model.risk(X, X_next, inputs=U) == pytest.approx(errors.mean(), rel=1e-6)
+
+
+def test_risk_of_delays_is_that_of_the_embedded_states() -> None:
+    t = 0.1 * np.arange(200)
+    T = np.sin(t)[:, None]
+    model = ks.Koopman(ks.Gaussian(1.0), ks.ALD(1e-9), ks.Ridge(1e-8), n_delays=2).fit(T)
+    embedded = np.column_stack([T[2:], T[1:-1], T[:-2]])
+    same = ks.Koopman(ks.Gaussian(1.0), ks.ALD(1e-9), ks.Ridge(1e-8)).fit(embedded)
+    assert model.risk(T) == pytest.approx(same.risk(embedded), rel=1e-6)
 
 
 @pytest.mark.parametrize(("lag", "n_delays", "delay"), [(1, 0, 1), (3, 0, 1), (2, 2, 3)])

@@ -82,12 +82,12 @@ def _bits(column: Any) -> Keys:
 
 
 def _text(value: Any) -> str:
-    """Give a text that does not depend on the library of the value; None for a gap."""
+    """Give a text that does not depend on the library of the value; None for a missing one."""
     return "" if value is None or value != value else str(value)  # noqa: PLR0124
 
 
 def _of_sparse(rows: Any) -> Keys:
-    """Give a sum over the entries, which is the same with zeros stored or not."""
+    """Give a sum over the entries that does not depend on whether zeros are stored."""
     keys = np.zeros(rows.shape[0], np.uint64)
     entries = rows.data != 0.0
     row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[entries]

@@ -45,7 +45,7 @@ def fit(
     n_jobs: int | None = None,
     verbose: bool = False,
 ) -> Estimator:
-    """Forget everything, then learn distributed rows, in two rounds.
+    """Reset, then learn distributed rows, in two rounds.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def partial_fit(
         As for `fit`; `model` is as it was.
     """
     begun = deepcopy(model).freeze_dictionary()
-    # What does not add is refused before work starts.
+    # Estimators that cannot be merged are refused before work starts.
     deepcopy(model).merge(begun, successive=successive)
     weight = _one_weight(weight, sample_weight)
     parts = _parts(model, data, target, weight, n_jobs, once=True, verbose=verbose)

@@ -1,4 +1,4 @@
-"""Parts in this process: on threads, a few batches ahead of them."""
+"""Parts learned in this process, by threads that read a few batches ahead."""
 
 from __future__ import annotations
 

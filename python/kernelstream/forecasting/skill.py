@@ -60,7 +60,7 @@ class Mixtures:
 
     @property
     def learned(self) -> bool:
-        """Whether there is anything to forecast with."""
+        """Whether forecasts are possible yet."""
         return self.model.__sklearn_is_fitted__()
 
 

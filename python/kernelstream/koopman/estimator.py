@@ -599,7 +599,7 @@ or sequence of array-likes of shape (n_times, n_features)
         return cast(FloatArray, self._core.transform(rows))
 
     def novelty(self, X: ArrayLike, *, inputs: ArrayLike | None = None) -> FloatArray:
-        """Say how new states are: the share of each that the stored states do not explain.
+        """Compute the novelty of states: the share of each that the stored ones do not explain.
 
         Parameters
         ----------

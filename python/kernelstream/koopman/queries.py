@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
@@ -91,7 +92,11 @@ def rank_of(model: Operator) -> int | None:
     ValueError, TypeError
         ``rank`` is no such number.
     """
-    given = model.rank.rank if isinstance(model.rank, Rank) else model.rank
+    given = model.rank
+    if isinstance(given, Rank):
+        # The operator has the rank that it was fitted with.
+        fitted = json.loads(model._core.operator_spec) if hasattr(model, "_core") else {}
+        given = fitted.get("rank", {}).get("rank", given.rank)
     return None if given is None else whole_number("rank", given)
 
 

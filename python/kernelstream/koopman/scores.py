@@ -136,7 +136,7 @@ def risk(
         acting = np.asarray(acting)
         acting = acting[:, 0] if acting.ndim == 3 else acting
     rows = joined(before, acting, control_width(model))
-    return float(model._core.risk(rows, after[:, : model._core.dictionary_next().shape[1]]))
+    return float(model._core.risk(rows, after))
 
 
 def vamp_score(

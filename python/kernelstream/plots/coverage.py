@@ -108,7 +108,7 @@ def calibration(
     label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the share of targets that intervals hold against the share they were to hold.
+    """Draw the share of targets inside intervals against the requested coverage.
 
     Call again with the same `ax` to add a curve.
 

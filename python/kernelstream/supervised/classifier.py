@@ -462,7 +462,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         return cast("NDArray[np.bool_]", self._core.sets(rows, checked_coverage(coverage)))
 
     def _has_settings(self) -> bool:
-        # With weights it is not the number of mistakes that is to be small.
+        # With class weights the objective is not the number of mistakes.
         return self.class_weight is None
 
     def _useless(self) -> str:

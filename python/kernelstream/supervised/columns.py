@@ -130,7 +130,7 @@ class Columns:
             kind == as_they_are for kind in self.kinds.values() or [each]
         ):
             return None
-        # The core takes numbers: how they are written is known here alone.
+        # The core takes numbers: only this class knows how they are written.
         named = [
             {"name": name, "kind": {key: kind[key] for key in kind if key not in WRITTEN}}
             for name, kind in self.kinds.items()
@@ -228,7 +228,7 @@ def _inferred(column: Any) -> Kind:
 
 
 def warn_of_rounded(what: str, values: Any, remedy: str) -> None:
-    """Warn of whole numbers that double precision cannot hold exactly."""
+    """Warn of whole numbers that double precision cannot represent exactly."""
     numbers = np.asarray(values)
     if numbers.dtype.kind not in "iu" or numbers.dtype.itemsize < 8 or not numbers.size:
         return
@@ -296,7 +296,7 @@ def _named(X: Any, known: Columns | None) -> tuple[list[Any] | None, list[Any]]:
 
 
 def _values(column: Any) -> Any:
-    """Give a column; a list as objects, since numpy would make the text "nan" of a gap."""
+    """Give a column; a list as objects, since numpy would make a missing value the text "nan"."""
     return np.asarray(column, object) if isinstance(column, list | tuple) else column
 
 

@@ -1,4 +1,4 @@
-"""What experts are, as a short table."""
+"""Descriptions of experts as a short table."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ class KernelExperts(KernelRegressor):
         self.verbose = verbose
 
     def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> bool:
-        """Leave it out: outliers are winsorized, and warned of by themselves."""
+        """Give no warning here: outliers are winsorized, and have a warning of their own."""
         del targets
         return False
 
@@ -212,7 +212,7 @@ class KernelExperts(KernelRegressor):
 
     @property
     def experts_(self) -> ExpertList:
-        """What each expert is, or the parameters by which those that were given differ."""
+        """Descriptions of the experts; of given ones the parameters in which they differ."""
         self._check_shared("experts_")
         if self._core.members is not None:
             return experts_of(self._core)

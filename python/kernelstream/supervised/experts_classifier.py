@@ -130,7 +130,7 @@ class KernelExpertsClassifier(KernelClassifier):
 
     @property
     def experts_(self) -> ExpertList:
-        """What each expert is."""
+        """Descriptions of the experts."""
         check_is_fitted(self)
         return experts_of(self._core)
 

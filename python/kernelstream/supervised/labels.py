@@ -1,4 +1,4 @@
-"""Labels of classes: which there are, and from labels to numbers and signs and back."""
+"""Classes: their labels, and the conversion to numbers and signs and back."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def labels_of(y: ArrayLike | None, owner: str) -> NDArray[Any]:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     refuse_masked(y, "y")
     if isinstance(y, list | tuple) and np.asarray(y).dtype.kind == "U":
-        # numpy makes the text "nan" of a gap, and "1" of 1.
+        # numpy makes the text "nan" of a missing value, and "1" of 1.
         y = y if all(isinstance(label, str) for label in y) else np.array(y, object)
     labels = np.asarray(column_or_1d(y, warn=True))
     if labels.dtype.kind == "T":
@@ -182,7 +182,7 @@ def labels_of(y: ArrayLike | None, owner: str) -> NDArray[Any]:
 
 
 def find_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """Give the different labels there are, sorted.
+    """Give the different labels, sorted.
 
     Raises
     ------

@@ -48,7 +48,7 @@ def learn(
     predict: bool = False,
     told: Told | None = None,
 ) -> Any:
-    """Check what a user gave, and learn it: all of it, or on an error nothing.
+    """Check the arguments and learn the rows: all of them, or on an error none.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def learn(
 
 
 def _with_targets_of_others(model: Any, y: Any, classes: Any, known: NDArray[np.bool_]) -> Any:
-    """Give targets, in rows of weight 0, where they may be anything, that of a sound row."""
+    """Give targets, in rows of weight 0, where they may be anything, that of a valid row."""
     if known.all():
         return y
     if not known.any():

@@ -76,7 +76,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         *,
         shuffle: bool | None = None,
     ) -> Self:
-        """Forget everything, then learn the rows in one pass.
+        """Reset, then learn the rows in one pass.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         return cast("NDArray[np.float64]", self._core.transform(self._rows(X, reset=False)))
 
     def novelty(self, X: Rows) -> NDArray[np.float64]:
-        """Say how new rows are: the share of each that the stored points do not explain.
+        """Compute the novelty of rows: the share of each that the stored points do not explain.
 
         Parameters
         ----------
@@ -303,7 +303,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         )
 
     def to_onnx(self, X: Any = None) -> Any:
-        """Write the model, as it stands, in the format ONNX, for any language with a runtime of it.
+        """Write the fitted model in the ONNX format, for runtimes in any language.
 
         Parameters
         ----------
@@ -338,7 +338,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
 
     @property
     def _n_features_out(self) -> int:
-        # Not of every basis the number of stored points.
+        # Some bases have no number of stored points.
         rows = np.empty((0, cast(int, self._core.n_features)))
         return int(self._core.transform(rows).shape[1])
 
@@ -356,7 +356,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         return columns_of(self).row(x)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Any:
-        """Check what a user gave, and learn it: all of it, or on an error nothing."""
+        """Check the arguments and learn the rows: all of them, or on an error none."""
         return learn(self, X, y, sample_weight, **how)
 
     def _learn_rows(self, rows: Any, targets: Any, weights: Any, **how: Any) -> Any:
@@ -415,7 +415,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     def _begin_targets(
         self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool
     ) -> None:
-        """Fix what follows from the first targets and the classes."""
+        """Set the attributes that follow from the first targets and the classes."""
 
     @abstractmethod
     def _encode(self, targets: NDArray[Any]) -> NDArray[np.float64]:
@@ -427,14 +427,14 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
 
     @abstractmethod
     def _error(self, n_outputs: int) -> tuple[Any, Callable[[NDArray[Any]], NDArray[Any]]]:
-        """Give a running error, and what makes of outputs the things that it compares."""
+        """Give a running error, and the function that turns outputs into what it compares."""
 
     def _has_settings(self) -> bool:
-        """Whether there is anything that a user could set better."""
+        """Whether a parameter could be set better."""
         return True
 
     def _useless(self) -> str:
-        """Describe a model whose predictions are of no use."""
+        """Describe a model whose predictions are useless."""
         return (
             "predicted the latest rows no better than the mean of the targets before them: "
             f"{self._scale_remedy()}KernelExperts() finds irrelevant columns; where the relation "
@@ -455,7 +455,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         return ""
 
     def _follows_drift(self) -> str:
-        """Name what can follow a stream that has changed."""
+        """Name the remedies for a stream that has changed."""
         if self._has_settings():
             return (
                 "a learner with forgetting, such as Ridge(forgetting=0.999), follows, and so do "

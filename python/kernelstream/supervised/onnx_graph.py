@@ -207,7 +207,7 @@ def _number(graph: _Graph, cell: str, column: _Column) -> str:
 
 
 def _scaled(graph: _Graph, value: str, column: _Column, feature: int) -> str:
-    """Scale numbers as the core does, which is found out by asking it for some."""
+    """Scale numbers as the core does, found by letting it scale some."""
     mean = column.mean
     if not column.kind.get("scale", True) and column.type == "number":
         return value
@@ -289,7 +289,7 @@ def _category(graph: _Graph, cell: str, column: _Column, texts: list[str]) -> st
         default_int64=other,
     )
     flat = graph.add("Reshape", code, np.array([-1], np.int64))
-    # A place beyond the last is none.
+    # A place beyond the last stands for no category.
     return graph.add("Gather", np.eye(column.width + 1, column.width), flat)
 
 

@@ -246,7 +246,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     def predict(
         self, X: Rows, return_std: bool = False, return_cov: bool = False
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Predict the targets of rows, and how sure that is.
+        """Predict the targets of rows, with their uncertainty.
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     def predict_interval(
         self, X: Rows, coverage: float = 0.9, bounds: Bounds | None = None
     ) -> NDArray[np.float64]:
-        """Give intervals that hold this share of the targets.
+        """Give intervals that contain this share of the targets.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ from kernelstream.estimators.advice import advise
 
 __all__ = ["WRITTEN", "is_written", "read_texts", "settled_kind", "with_ways"]
 
-# What a kind says about how values are written, which the core does not know.
+# Parts of a kind that describe how values are written, which the core does not know.
 WRITTEN = frozenset({"format", "numerals"})
 _FIRST, _FEW = 1000, 10  # values by which text is judged, and how many must differ
 _UNIQUE, _SHARE = 40, 0.5  # as the command line: known values, and distinct ones among them
