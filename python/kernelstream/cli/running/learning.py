@@ -191,10 +191,8 @@ class Learning:
         if failed := self._saved(path):
             self._say(f"the model could not be saved: {failed}")
             return
-        self._say(
-            f"the {rows:,} rows before the error are learned and saved in {path}; "
-            f"--from {path} resumes there"
-        )
+        learned = "row before the error is" if rows == 1 else f"{rows:,} rows before the error are"
+        self._say(f"the {learned} learned and saved in {path}; --from {path} resumes there")
 
     def _open_predictions(self, outputs: ExitStack, first: Reader) -> Writer | None:
         output = self._places.predict_to
