@@ -60,12 +60,15 @@ impl Koopman {
                 .mapv(|sum| sum / weight)
         };
         let means = real_times_complex(whole.totals(m).transpose(), v);
-        Ok(Moments {
+        let moments = Moments {
             means: to_array(means.as_ref()).mapv(|sum| sum / weight),
             now: mean(whole.gram(m)),
             across: mean(whole.cross(m)),
             later: mean(whole.gram_next(m)),
-        })
+        };
+        let Moments { means, now, across, later } = &moments;
+        let sound = |all: &Array2<c64>| all.iter().all(|mean| mean.re.is_finite() && mean.im.is_finite());
+        if [means, now, across, later].into_iter().all(sound) { Ok(moments) } else { Err(overflow()) }
     }
 
     /// Residuals of the first `k` eigenpairs on the pairs learned: the norm of `f(x+) - value f(x)`
@@ -176,12 +179,16 @@ impl Koopman {
             let z = dictionaries.dictionary().coordinates(rows);
             write_array(singular.at(z.as_faer(), k, later).as_ref(), out);
         })?;
-        Ok(out)
+        if out.iter().all(|value| value.is_finite()) { Ok(out) } else { Err(overflow()) }
     }
 }
 
 /// Fewest blocks for standard errors.
 const FEWEST: usize = 4;
+
+fn overflow() -> Error {
+    Error::Spectrum { reason: "its sums over pairs overflow".to_owned() }
+}
 
 fn no_sums() -> Error {
     Error::Spectrum { reason: "sums over the pairs learned are kept only with n_blocks above 0".to_owned() }

@@ -75,12 +75,17 @@ impl Singular {
             mean: Mat::from_fn(1, m, |_, i| totals[(i, j)] / weight),
         };
         let mut out = Self {
-            values: std::iter::once(1.0).chain(svd.S().column_vector().iter().map(|s| s.min(1.0))).collect(),
+            values: std::iter::once(1.0)
+                .chain(svd.S().column_vector().iter().map(|s| if *s > 1.0 { 1.0 } else { *s }))
+                .collect(),
             now: variates(svd.U(), 0),
             later: variates(svd.V(), 1),
         };
         for (side, factor) in [(&mut out.now, now), (&mut out.later, later)] {
             solve_upper_triangular_in_place(factor.L().transpose(), side.vectors.as_mut(), Par::Seq);
+        }
+        if out.values.iter().any(|value| !value.is_finite()) {
+            return Err(failed("its sums over pairs overflow"));
         }
         out.fix_signs(points);
         Ok(out)

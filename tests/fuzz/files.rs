@@ -204,6 +204,18 @@ pub fn use_operator(mut operator: Koopman) {
         } else {
             let _ = operator.forecast(next.view(), &[1, 3], Truncation::default());
             let _ = operator.spectrum();
+            if let Ok(moments) = operator.moments(1) {
+                let means = moments.now.iter().chain(&moments.across).chain(&moments.later);
+                assert!(means.into_iter().all(|mean| mean.norm().is_finite()), "a moment is no number");
+            }
+            if let Ok(values) = operator.singular_values() {
+                assert!(values.iter().all(|value| value.is_finite()), "a singular value is no number");
+                let functions = operator.singular_functions(x.view(), values.len(), false);
+                assert!(functions.is_err() || functions.is_ok_and(|all| all.iter().all(|f| f.is_finite())));
+            }
+            if let Ok(risk) = operator.risk(x.view(), next.view()) {
+                assert!(!risk.is_nan(), "a risk is no number");
+            }
         }
     };
     look(&operator);

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 import kernelstream as ks
+from kernelstream.koopman import ReducedRank, TotalLeastSquares
 
 WIDTH = 2
 ROWS = np.random.default_rng(0).normal(size=(30, WIDTH))
@@ -26,6 +27,9 @@ ARGUMENTS: dict[str, None] = {
 MORE = {
     "experts of experts": lambda: ks.KernelExperts([ks.KernelRegressor(), ks.KernelRegressor()]),
     "operator with delays": lambda: ks.Koopman(n_delays=3),
+    "operator with sums": lambda: ks.Koopman(n_blocks=8),
+    "operator of reduced rank": lambda: ks.Koopman(rank=ReducedRank(2), n_blocks=1),
+    "operator by total least squares": lambda: ks.Koopman(ks.Linear(), rank=TotalLeastSquares(2)),
     "forecaster with delays": lambda: ks.Forecaster([1, 2], ks.Koopman(n_delays=2), period=4),
     "budget": lambda: ks.KernelRegressor(basis=None, learner=ks.BudgetedGradient(budget=5)),
     "features": lambda: ks.KernelRegressor(basis=ks.Fourier(10)),

@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sklearn.base import clone
 
 import kernelstream as ks
+from kernelstream.koopman import ReducedRank, TotalLeastSquares
 
 WIDTH, FEW = 2, 6
 SEQUENCES = int(os.environ.get("KERNELSTREAM_SEQUENCES", FEW))
@@ -42,6 +43,15 @@ MODELS = {
     "classifying experts": lambda: ks.KernelExpertsClassifier(size=10),
     "operator": lambda: ks.Koopman(basis=ks.ALD(1e-3, max_size=8)),
     "operator with delays": lambda: ks.Koopman(basis=ks.ALD(1e-3, max_size=8), n_delays=2),
+    "operator with sums": lambda: ks.Koopman(
+        basis=ks.ALD(1e-3, max_size=8), learner=ks.Ridge(1e-2, forgetting=0.95), n_blocks=8
+    ),
+    "operator of reduced rank": lambda: ks.Koopman(
+        basis=ks.ALD(1e-3, max_size=8), rank=ReducedRank(2), n_blocks=1
+    ),
+    "operator by total least squares": lambda: ks.Koopman(
+        ks.Linear(), ks.ALD(1e-6, max_size=8), rank=TotalLeastSquares(1)
+    ),
     "forecaster": lambda: ks.Forecaster([1, 3], period=4),
     "forecaster without candidates": lambda: ks.Forecaster([2], candidates=False),
     "forecaster that finds its season": lambda: ks.Forecaster([1, 12]),
