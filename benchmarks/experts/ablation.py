@@ -168,7 +168,7 @@ class Stream:
         seconds = time.process_time() - start
         if self.labels:
             return [float(np.mean(made != y)) for made, y in pairs], seconds
-        # Medians of squares would not see what outliers do, means nothing else: errors are clipped.
+        # Medians of squares ignore outliers, means see little else: errors are clipped.
         limit = 25 * np.var(self.z)
         squares = [np.minimum((made - y) ** 2, limit).mean() for made, y in pairs]
         return [float(square / np.var(self.z)) for square in squares], seconds

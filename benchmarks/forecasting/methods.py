@@ -1,4 +1,4 @@
-"""The methods that `dynamics_peers.py` compares, all asked in the same words.
+"""The methods that `dynamics_peers.py` compares, all with the same interface.
 
 Ours is asked twice, with nothing chosen and with parameters tuned by hand. Peers get the bandwidth
 and the regularization that are best in a cross-validation, of a grid around the median distance of
@@ -33,7 +33,7 @@ SEARCHED, FOLDS = 1_200, 3  # pairs by which the search decides, in this many fo
 
 @dataclass(frozen=True)
 class Method:
-    """Someone who learns a world, of this many pairs at most (costs may grow with their cube)."""
+    """A method that learns a system from at most this many pairs (some cost their cube)."""
 
     name: str
     package: str

@@ -27,7 +27,7 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class Found:
-    """What a method reached and cost; `failure` says why it reached nothing."""
+    """Errors and costs of a method; `failure` says why there are none."""
 
     pairs: int
     errors: list[float]
@@ -37,7 +37,7 @@ class Found:
 
 
 def measure(world_name: str, index: int, seeds: int) -> Found:
-    """Learn a world of each seed; seconds are the least, with the search for parameters."""
+    """Learn a system of each seed; seconds are the least, with the search for parameters."""
     warnings.simplefilter("ignore")
     method = METHODS[index]
     errors, seconds = [], []
@@ -60,7 +60,7 @@ def measure(world_name: str, index: int, seeds: int) -> Found:
 
 
 def fits(method: Method, world_name: str) -> bool:
-    """Whether a method can answer the question of a world."""
+    """Whether a method can answer the question of a system."""
     world = WORLDS[world_name](0)
     able = method.forecasts if world.by_forecast else method.spectra
     return able and (world.linear_too or not method.linear)

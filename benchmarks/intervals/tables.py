@@ -177,7 +177,7 @@ def intervals(report: Report, most: int, methods: dict[str, Method]) -> None:
 
 
 def scores(normal: FloatArray, asked: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-    """Scores of rows, the more the stranger, by what learned only normal ones."""
+    """Anomaly scores of rows, larger for stranger ones, by a model of normal rows only."""
     model = ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=500), scale=False)
     yield "novelty", model.fit(normal, np.zeros(len(normal))).novelty(asked)
     learners = {

@@ -1,4 +1,4 @@
-"""Operators of simulated systems without noise: nothing chosen beside a fixed tolerance.
+"""Operators of simulated systems without noise: the defaults beside a fixed tolerance.
 
 States are learned in the order of time. For each system the error one step ahead of states held
 out, as a share of their deviation, of `Koopman()` and of `Koopman(basis=ALD(1e-6))`, and the

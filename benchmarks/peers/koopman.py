@@ -37,7 +37,7 @@ Eigenvalues = Callable[[FloatArray, FloatArray], np.ndarray]
 
 @dataclass(frozen=True)
 class Learner:
-    """Someone who finds the spectrum, of this many pairs at most (costs may grow with the cube)."""
+    """A method that finds the spectrum of at most this many pairs (some cost their cube)."""
 
     name: str
     package: str

@@ -71,7 +71,7 @@ def time_of(nanoseconds: float) -> str:
 
 
 def said_of(ratio: float, before: dict[str, float], now: dict[str, float]) -> str:
-    """Say what the ratio means where it is more than scatter."""
+    """Describe the ratio where it exceeds scatter."""
     overlap = before["low"] <= now["high"] and now["low"] <= before["high"]
     if overlap or 1 / NOISE < ratio < NOISE:
         return ""

@@ -67,7 +67,7 @@ def waits(begin: Callable[[], Model], X: FloatArray, y: FloatArray) -> FloatArra
 
 
 def classifier() -> ks.KernelExpertsClassifier:
-    """Which knows its labels."""
+    """A model that knows its labels."""
     first = np.zeros((1, WIDTH))
     return ks.KernelExpertsClassifier().partial_fit(first, [0.0], classes=[0.0, 1.0])
 
