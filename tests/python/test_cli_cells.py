@@ -508,7 +508,8 @@ def test_rows_before_one_that_is_refused_are_learned_and_saved(
     assert f"row {row + 1}, column" in result.stderr
     assert f"(line {row + 2})" in result.stderr
     assert said in result.stderr
-    assert f"the {row:,} rows before the error are learned and saved" in result.stderr
+    learned = "row before the error is" if row == 1 else f"{row:,} rows before the error are"
+    assert f"the {learned} learned and saved" in result.stderr
     head = written(tmp_path / "head.csv", rows[:row])
     run("learn", head, "-t", "flow", "--save", tmp_path / "other")
     x = {"u": 51.0, "v": 0.2}

@@ -10,6 +10,9 @@ use crate::persist::{Reader, Writer};
 /// With forgetting the blocks cover this many times the pairs that count: the others weigh almost nothing.
 const COVERED: f64 = 4.0;
 
+/// More pairs than can be learned in a lifetime, and few enough for sums of counts.
+const MOST_PAIRS: u64 = 1 << 50;
+
 /// Sums over consecutive pairs, in blocks of which there are never more than this many: what the differences between them
 /// say of errors holds whatever the correlation of pairs that are close in time.
 ///
@@ -152,12 +155,17 @@ impl BlockedSums {
     /// Reads what [`write`](Self::write) wrote, of at most this many coordinates.
     pub fn read(&mut self, from: &Reader<'_>, dim: usize) -> Result<()> {
         let [length, count] = from.counts("blocks.counts")?;
-        if length == 0 || count > self.most as u64 {
+        // A single block never ends; others may double in length many times more.
+        let sound = if self.most == 1 { length == u64::MAX } else { (1..=MOST_PAIRS).contains(&length) };
+        if !sound || count > self.most as u64 {
             return Err(Error::file("blocks.counts are no blocks"));
         }
-        self.length = length;
-        self.blocks =
+        let blocks: Vec<PairSums> =
             (0..count).map(|i| PairSums::read(&format!("blocks.{i}"), from, dim)).collect::<Result<_>>()?;
+        if blocks.iter().any(|block| block.count() > MOST_PAIRS) {
+            return Err(Error::file("blocks of more pairs than can be learned"));
+        }
+        (self.length, self.blocks) = (length, blocks);
         Ok(())
     }
 }
