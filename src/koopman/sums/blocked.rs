@@ -155,9 +155,9 @@ impl BlockedSums {
     /// Reads what [`write`](Self::write) wrote, of at most this many coordinates.
     pub fn read(&mut self, from: &Reader<'_>, dim: usize) -> Result<()> {
         let [length, count] = from.counts("blocks.counts")?;
-        // A single block never ends; others may double in length many times more.
-        let sound = if self.most == 1 { length == u64::MAX } else { (1..=MOST_PAIRS).contains(&length) };
-        if !sound || count > self.most as u64 {
+        // A single block never ends.
+        let length = if self.most == 1 { u64::MAX } else { length };
+        if length == 0 || self.most > 1 && length > MOST_PAIRS || count > self.most as u64 {
             return Err(Error::file("blocks.counts are no blocks"));
         }
         let blocks: Vec<PairSums> =
