@@ -228,10 +228,7 @@ impl PairSums {
         save("cross", unscaled.cross(m));
         save("next", unscaled.gram_next(m));
         save("totals", unscaled.totals(m));
-        out.vector(&format!("{name}.weight"), &[self.weight]);
-        if self.scale < 1.0 {
-            out.vector(&format!("{name}.scale"), &[self.scale]);
-        }
+        out.vector(&format!("{name}.weight"), &[self.weight, self.scale]);
         out.counts(&format!("{name}.count"), &[self.count]);
     }
 
@@ -242,8 +239,14 @@ impl PairSums {
             let entries = from.matrix_of(&format!("{name}.{part}"), m, cols)?;
             Ok(Panel::from_row_major(&entries, m, cols))
         };
-        let scale = format!("{name}.scale");
         let totals = load("totals", 2)?;
+        // Older files have the weight alone.
+        let (_, _, weights) = from.matrix(&format!("{name}.weight"))?;
+        let (weight, scale) = match weights[..] {
+            [weight] => (weight, 1.0),
+            [weight, scale] => (weight, scale),
+            _ => return Err(Error::file(format!("{name}.weight has the wrong length"))),
+        };
         let total = |j| panel_of(totals.as_faer().subcols(j, 1));
         let sums = Self {
             gram: load("gram", m)?,
@@ -251,9 +254,9 @@ impl PairSums {
             gram_next: load("next", m)?,
             total: total(0),
             total_next: total(1),
-            weight: from.vector(&format!("{name}.weight"), 1)?[0],
+            weight,
             count: from.counts::<1>(&format!("{name}.count"))?[0],
-            scale: if from.has(&scale) { from.vector(&scale, 1)?[0] } else { 1.0 },
+            scale,
         };
         let scaled = sums.scale > 0.0 && sums.scale <= 1.0;
         if m > most || !scaled || sums.weight.is_nan() || sums.weight < 0.0 {
