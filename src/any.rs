@@ -11,7 +11,7 @@ use crate::experts::adaptive::{self, AdaptiveExperts};
 use crate::experts::{self, AsExpert, Experts};
 use crate::kernel::KernelSpec;
 use crate::learner::{LearnerSpec, Loss};
-use crate::model::{AsModel, CompleteModel, Merge, PartOrder};
+use crate::model::{AsModel, CompleteModel, Evidence, Merge, PartOrder};
 use crate::persist::{Persist, Reader, parse, parse_text};
 use crate::stream::{self, AnyStream};
 use crate::table::{self, Link, Table, TableSpec};
@@ -108,6 +108,16 @@ impl AnyModel {
             Self::Stream(model) => Some(model),
             Self::Table(table) if table.labels().is_none() => table.model().as_process(),
             _ => None,
+        }
+    }
+
+    /// The model of features: of a table the one inside, and of models of targets the first.
+    #[must_use]
+    pub fn of_features(&self) -> &Self {
+        match self {
+            Self::Table(table) => table.model().of_features(),
+            Self::Targets(targets) => targets.models()[0].of_features(),
+            _ => self,
         }
     }
 
@@ -298,6 +308,19 @@ impl AsModel for AnyModel {
 
     fn as_model_mut(&mut self) -> &mut Self::Target {
         &mut **self
+    }
+
+    fn chosen(
+        &self,
+        by: Evidence,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: ArrayView1<'_, f64>,
+    ) -> Result<Self> {
+        match self {
+            Self::Stream(model) => Ok(Self::Stream(Box::new(model.chosen(by, x, y, weights)?))),
+            _ => Err(broken("the evidence is of a single model of ridge regression".into())),
+        }
     }
 }
 

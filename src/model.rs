@@ -2,9 +2,19 @@
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::one_row;
+
+/// What the evidence of the first rows chooses of ridge regression: the regularization.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Evidence {
+    /// Whether it chooses the kernel's bandwidth too, if it has one.
+    pub bandwidth: bool,
+}
 
 /// A model that learns rows `x` with targets `y`.
 ///
@@ -298,6 +308,21 @@ pub trait AsModel: Clone + Send + Sync {
 
     /// The model, to be changed.
     fn as_model_mut(&mut self) -> &mut Self::Target;
+
+    /// This model without rows, with what the evidence of targets `y` (n, p) of rows `x` (n, d) of
+    /// these weights (n) chooses; an error for models other than streams of ridge regression.
+    fn chosen(
+        &self,
+        _by: Evidence,
+        _x: ArrayView2<'_, f64>,
+        _y: ArrayView2<'_, f64>,
+        _weights: ArrayView1<'_, f64>,
+    ) -> Result<Self> {
+        Err(Error::Specification {
+            part: "evidence",
+            reason: "it chooses for a single model of ridge regression, not for others or several".into(),
+        })
+    }
 }
 
 /// The mean squared slope along each column (n, outputs, d) times its variance at rows `x` (n, d), as shares of 1.

@@ -236,6 +236,13 @@ impl Regressor {
         Ok(found.map(|each| each.into_pyarray(py)))
     }
 
+    /// Specification of the model of features, with what the warm-up has chosen (JSON).
+    #[getter]
+    fn learned_spec(&self, py: Python<'_>) -> PyResult<String> {
+        let spec = self.model.read(py)?.of_features().spec_json().map_err(to_python)?;
+        Ok(spec.to_string())
+    }
+
     /// What predictions are linear in, for rows X (n, d): coordinates in the basis, or similarities (n, m).
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {

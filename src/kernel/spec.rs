@@ -97,6 +97,22 @@ impl Default for KernelSpec {
 }
 
 impl KernelSpec {
+    /// This kernel with a bandwidth of `factor` times the default for points with `width` features;
+    /// `None` if it has no single bandwidth.
+    pub(crate) fn with_bandwidth_of(&self, width: usize, factor: f64) -> Option<Self> {
+        let d = width.max(1) as f64;
+        let mut kernel = self.clone();
+        match &mut kernel {
+            Self::Gaussian { bandwidth }
+            | Self::Laplacian { bandwidth }
+            | Self::Matern32 { bandwidth }
+            | Self::Matern52 { bandwidth } => *bandwidth = Some(factor * d.sqrt()),
+            Self::ManhattanLaplacian { bandwidth, .. } => *bandwidth = Some(factor * d),
+            _ => return None,
+        }
+        Some(kernel)
+    }
+
     /// The parts of a sum, or the kernel itself with weight 1.
     pub(super) fn into_terms(self) -> Vec<(f64, Self)> {
         match self {

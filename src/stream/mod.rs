@@ -1,5 +1,6 @@
 //! Streams: a basis and a learner together.
 
+mod evidence;
 mod file;
 mod head;
 mod heads;

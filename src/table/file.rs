@@ -3,7 +3,7 @@
 use ndarray::{ArrayView1, ArrayView2};
 
 use super::sample::Sample;
-use super::{Encoder, Labels, Table, TableSpec};
+use super::{Choice, Encoder, Labels, Table, TableSpec};
 use crate::error::{Error, Result};
 use crate::model::{AsModel, Model as _};
 use crate::persist::{Persist, Reader, Writer, load, load_inside, parse};
@@ -19,7 +19,8 @@ impl TableSpec {
         }
         let encoder = self.columns.map(Encoder::new).transpose()?;
         let labels = self.labels.map(Labels::new).transpose()?;
-        Table::new(M::from_spec(self.model)?, encoder, labels)
+        let table = Table::new(M::from_spec(self.model)?, encoder, labels)?;
+        self.evidence.map_or(Ok(table.clone()), |evidence| table.with_evidence(evidence))
     }
 }
 
@@ -31,9 +32,10 @@ impl<M: AsModel + Persist> Persist for Table<M> {
 
     fn spec_json(&self) -> Result<serde_json::Value> {
         let spec = TableSpec {
-            model: self.model.spec_json()?,
+            model: self.choice.as_ref().map_or(&self.model, |choice| &choice.given).spec_json()?,
             columns: self.encoder.as_ref().map(|encoder| encoder.spec().clone()),
             labels: self.labels.as_ref().map(|labels| labels.spec().clone()),
+            evidence: self.evidence(),
         };
         serde_json::to_value(spec).map_err(|e| Error::file(e.to_string()))
     }
@@ -66,7 +68,10 @@ impl<M: AsModel + Persist> Persist for Table<M> {
             if table.labels.as_ref().map(Labels::spec) != labels.as_ref() {
                 return Err(Error::file("its classes are not sorted"));
             }
-            table.model = load_inside(from, "model", &table.model)?;
+            table.model = match &table.choice {
+                Some(choice) => choice.read(from)?,
+                None => load_inside(from, "model", &table.model)?,
+            };
             if let Some(labels) = &mut table.labels {
                 labels.read(from)?;
             }
@@ -79,6 +84,24 @@ impl<M: AsModel + Persist> Persist for Table<M> {
             table.check_parts()?;
             Ok(table)
         })
+    }
+}
+
+impl<M: AsModel + Persist> Choice<M> {
+    /// The model of a table's file, which is the one given but for what is chosen.
+    fn read(&self, from: &Reader<'_>) -> Result<M> {
+        let (model, _) = M::from_bytes(from.bytes("model")?)?;
+        let (mut found, given) = (model.spec_json()?, self.given.spec_json()?);
+        let chosen = ["/learner/regularization", "/kernel/bandwidth"];
+        for number in &chosen[..if self.by.bandwidth { 2 } else { 1 }] {
+            if let (Some(found), Some(given)) = (found.pointer_mut(number), given.pointer(number)) {
+                *found = given.clone();
+            }
+        }
+        if found != given {
+            return Err(Error::file("model is not what the configuration says"));
+        }
+        Ok(model)
     }
 }
 
@@ -134,7 +157,7 @@ impl<M: AsModel> Table<M> {
         }
         if let (Some(encoder), None) = (&self.encoder, &self.warm_up)
             && !self.settled
-            && encoder.learns()
+            && self.has_warm_up()
             && model.n_seen() < encoder.spec().warm_up as u64
         {
             return Err(Error::file("the rows of its warm-up are missing"));

@@ -18,7 +18,7 @@ mod sample;
 mod spec;
 mod time;
 
-use ndarray::{Array2, ArrayView2, Axis, concatenate};
+use ndarray::{Array1, Array2, ArrayView2, Axis, concatenate};
 
 pub use category::category;
 pub use columns::{Column, ColumnKind, ColumnsSpec, Encoder, Gaps};
@@ -28,13 +28,20 @@ pub use spec::TableSpec;
 pub use time::TimePart;
 
 use crate::error::{Error, Result};
-use crate::model::{AsModel, Model as _};
+use crate::model::{AsModel, Evidence, Model as _};
 use crate::online::warm_up::WarmUp;
 use crate::uncertainty::Calibration;
 use sample::Sample;
 
 /// Rows encoded at once.
 const BLOCK: usize = 1024;
+
+/// What is chosen at each refit of the warm-up, and the model as it was given.
+#[derive(Clone)]
+struct Choice<M> {
+    by: Evidence,
+    given: M,
+}
 
 /// A model on raw rows.
 ///
@@ -80,6 +87,8 @@ pub struct Table<M> {
     model: M,
     encoder: Option<Encoder>,
     labels: Option<Labels>,
+    /// What the first rows choose of the model; `None`: nothing.
+    choice: Option<Choice<M>>,
     /// `None` after the warm-up, or if no warm-up is needed.
     warm_up: Option<WarmUp<M>>,
     /// After the warm-up; `None` if the scale stays.
@@ -100,7 +109,36 @@ impl<M: AsModel> Table<M> {
         }
         let learns = encoder.as_ref().is_some_and(Encoder::learns);
         let warm_up = learns.then(|| WarmUp::new(model.clone()));
-        Ok(Self { model, encoder, labels, warm_up, sample: None, settled: false })
+        Ok(Self { model, encoder, labels, choice: None, warm_up, sample: None, settled: false })
+    }
+
+    /// This table, whose first rows choose the regularization of its ridge regression, and the
+    /// bandwidth of its kernel if asked, by the evidence: at each refit of the warm-up, from 8 rows
+    /// on, with the features and signs of the rows so far, see
+    /// [`AnyStream::chosen`](crate::stream::AnyStream::chosen). An error without an encoder, or for
+    /// other models.
+    pub fn with_evidence(mut self, evidence: Evidence) -> Result<Self> {
+        let part = "evidence";
+        if self.encoder.is_none() {
+            let reason = "it chooses in the warm-up, which rows without columns lack: add columns";
+            return Err(Error::Specification { part, reason: reason.into() });
+        }
+        let none = Array2::zeros((0, 1));
+        self.model.chosen(evidence, none.view(), none.view(), Array1::zeros(0).view())?;
+        self.choice = Some(Choice { by: evidence, given: self.model.clone() });
+        self.warm_up.get_or_insert_with(|| WarmUp::new(self.model.clone()));
+        Ok(self)
+    }
+
+    /// What the first rows choose.
+    #[must_use]
+    pub fn evidence(&self) -> Option<Evidence> {
+        self.choice.as_ref().map(|choice| choice.by)
+    }
+
+    /// Whether the first rows determine something that later ones are learned with.
+    fn has_warm_up(&self) -> bool {
+        self.choice.is_some() || self.encoder.as_ref().is_some_and(Encoder::learns)
     }
 
     /// The inner model, whose rows are features and whose targets are signs.

@@ -146,7 +146,6 @@ impl<M: AsModel> Table<M> {
         warm_up.keep(x, y, weights);
         if warm_up.n_counted() == turn {
             encoder.fit(warm_up.counted_cells().view());
-            self.model = warm_up.fresh.clone();
             let before = self.labels.clone();
             if let Some(labels) = &mut self.labels {
                 labels.reset();
@@ -157,9 +156,10 @@ impl<M: AsModel> Table<M> {
             let learned = match &order {
                 Some(order) => {
                     let of = |rows: ArrayView2<'_, f64>| rows.select(Axis(0), order);
-                    self.learn_again(of(x).view(), of(y).view(), weights.select(Axis(0), order).view())
+                    let weights = weights.select(Axis(0), order);
+                    self.begin_again(&warm_up.fresh, of(x).view(), of(y).view(), weights.view())
                 }
-                None => self.learn_again(x, y, weights),
+                None => self.begin_again(&warm_up.fresh, x, y, weights),
             };
             learned.map_err(|mut error| match error.row_mut() {
                 Some(row) => {
@@ -217,9 +217,9 @@ impl<M: AsModel> Table<M> {
         let (x, y, weights) = (rows.x.slice(rest), rows.y.slice(rest), rows.weights.slice(s![split..]));
         let own = if split < rows.x.nrows() { Some(self.predict(x)?) } else { None };
         let labels = self.labels.clone();
-        self.model = fresh;
         self.labels.iter_mut().for_each(Labels::reset);
-        self.learn_again(rows.x.slice(first), rows.y.slice(first), rows.weights.slice(s![..split]))?;
+        let weights_of_first = rows.weights.slice(s![..split]);
+        self.begin_again(&fresh, rows.x.slice(first), rows.y.slice(first), weights_of_first)?;
         if let (Some(own), Some(labels), Some(before)) = (own, &labels, before) {
             let candidate = self.predict(x)?;
             if labels.cost(candidate.view(), y, weights) >= labels.cost(own.view(), y, weights) {
@@ -245,10 +245,29 @@ impl<M: AsModel> Table<M> {
         let (Some(warm_up), Some(encoder)) = (self.warm_up.take(), &mut self.encoder) else { return Ok(()) };
         let (x, y, weights) = warm_up.rows();
         encoder.fit(warm_up.counted_cells().view());
-        self.model = warm_up.fresh.clone();
         if let Some(labels) = &mut self.labels {
             labels.reset();
         }
+        self.begin_again(&warm_up.fresh, x, y, weights)
+    }
+
+    /// Replaces the model by an untrained one, whose parameters these rows choose if they are to,
+    /// and learns them.
+    fn begin_again(
+        &mut self,
+        fresh: &M,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: ArrayView1<'_, f64>,
+    ) -> Result<()> {
+        self.model = match (&self.choice, &self.encoder) {
+            (Some(choice), Some(encoder)) => {
+                let signs = self.labels.as_ref().map(|labels| labels.signs(y));
+                let targets = signs.as_ref().map_or(y, |signs| signs.view());
+                fresh.chosen(choice.by, encoder.encode(x).view(), targets, weights)?
+            }
+            _ => fresh.clone(),
+        };
         self.learn_again(x, y, weights)
     }
 

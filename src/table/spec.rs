@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ColumnsSpec, LabelsSpec};
+use crate::model::Evidence;
 
 /// A model with the encoders of its columns and labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,4 +17,7 @@ pub struct TableSpec {
     /// The classes; `None`: targets are numbers.
     #[serde(default)]
     pub labels: Option<LabelsSpec>,
+    /// What the first rows choose of the model, see [`Table::with_evidence`](super::Table::with_evidence).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
 }

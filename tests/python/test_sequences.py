@@ -33,6 +33,9 @@ MODELS = {
     "forgetting": lambda: ks.KernelRegressor(
         basis=ks.ALD(1e-2, max_size=8), learner=ks.Ridge(1e-3, forgetting=0.95)
     ),
+    "chosen by the evidence": lambda: ks.KernelRegressor(
+        basis=ks.ALD(1e-2, max_size=8), learner=ks.Ridge("evidence"), n_warm_up=20
+    ),
     "features": lambda: ks.KernelRegressor(basis=ks.Fourier(8), learner=ks.Gradient()),
     "sketched": lambda: ks.KernelRegressor(basis=ks.Sketched(8)),
     "budget": lambda: ks.KernelRegressor(learner=ks.BudgetedGradient(budget=5)),

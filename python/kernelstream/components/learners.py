@@ -90,8 +90,11 @@ class Ridge(Learner):
 
     Parameters
     ----------
-    regularization : float, default=1e-2
-        Weight of the squared norm, 0 or more; 0 is the limit of Engel's KRLS.
+    regularization : float or "evidence", default=1e-2
+        Weight of the squared norm, 0 or more; 0 is the limit of Engel's KRLS. "evidence", for
+        `KernelRegressor` and `KernelClassifier`: chosen in the warm-up, together with the bandwidth
+        of a kernel that is given without one, by the largest marginal likelihood of a Gaussian
+        process, as scikit-learn's chooses its kernel; see the Notes.
     forgetting : float, default=1.0
         Factor in (0, 1] on the weight of all past rows at each new one. 1: no forgetting;
         0.99 remembers about 100 rows, for a relation that drifts.
@@ -116,6 +119,15 @@ class Ridge(Learner):
     random_state : int, default=0
         Seed of which rows are held.
 
+    Notes
+    -----
+    With "evidence" rows 8, 16, 32, ... and the last of the warm-up choose among 81 regularizations
+    from 1e-8 to 100 and, for ``Gaussian()`` and other kernels of one bandwidth that is None, 13
+    bandwidths from an eighth to eight times the default: the largest sum over targets of the
+    logarithm of ``N(y; mean, noise^2 (K / regularization + I))``, each at the noise that makes it
+    largest. At most 256 rows of the warm-up decide, evenly spaced; they are then learned again.
+    ``regularization_`` and ``kernel_`` of the fitted model are what was chosen.
+
     References
     ----------
     Y. Engel, S. Mannor, R. Meir, "The kernel recursive least-squares algorithm", IEEE Transactions
@@ -125,7 +137,7 @@ class Ridge(Learner):
     """
 
     _type: ClassVar[str] = "ridge"
-    regularization: float = 1e-2
+    regularization: float | Literal["evidence"] = 1e-2
     forgetting: float = 1.0
     center: bool = True
     clip: bool = True
@@ -137,6 +149,16 @@ class Ridge(Learner):
     def unclipped(self) -> Learner:
         """Give this learner without the limits that targets seen so far put on predictions."""
         return replace(self, clip=False)
+
+    def _check(self) -> None:
+        if self.regularization == "evidence":
+            replace(self, regularization=Ridge.regularization)  # whose errors are about the rest
+        elif isinstance(self.regularization, str):
+            raise ValueError(
+                f'regularization must be a number or "evidence", got {self.regularization!r}'
+            )
+        else:
+            super()._check()
 
 
 @dataclass(eq=False)

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["covariance_of", "draws_of"]
+from kernelstream.components.kernels import Kernel
+
+__all__ = ["covariance_of", "draws_of", "kernel_of", "regularization_of"]
+
+
+def kernel_of(estimator: Any) -> Kernel | None:
+    """Give the kernel that a single model compares features with; None of mixtures."""
+    kernel = json.loads(estimator._core.learned_spec).get("kernel")
+    return None if kernel is None else Kernel.from_spec(kernel)
+
+
+def regularization_of(estimator: Any) -> float | None:
+    """Give the regularization of a single model's learner; None if it has none."""
+    learner = json.loads(estimator._core.learned_spec).get("learner", {})
+    return cast("float | None", learner.get("regularization"))
 
 
 def covariance_of(estimator: Any, rows: Any) -> NDArray[np.float64]:

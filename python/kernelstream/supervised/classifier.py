@@ -16,6 +16,7 @@ from kernelstream.components.learners import GaussNewton, Learner, OnlineNewton
 from kernelstream.components.scikit import ClassifierMixin
 from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.metrics import RunningMistakes
+from kernelstream.estimators.process import kernel_of, regularization_of
 from kernelstream.estimators.uncertainty import Told, checked_coverage
 from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Kind
@@ -96,6 +97,10 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         Type of each column, by its name; empty for arrays of numbers.
     scales_ : ndarray of shape (n_features_in_, 2), or None
         As of `KernelRegressor`.
+    kernel_ : Kernel, or None
+        The kernel in use, with its bandwidth if that was given or chosen. None of mixtures.
+    regularization_ : float, or None
+        The learner's regularization. None of mixtures and of learners without.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int
@@ -331,6 +336,18 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         """The labels, sorted."""
         check_is_fitted(self)
         return self._classes.labels
+
+    @property
+    def kernel_(self) -> Kernel | None:
+        """The kernel in use, with the bandwidth that was chosen; None of mixtures."""
+        check_is_fitted(self)
+        return kernel_of(self)
+
+    @property
+    def regularization_(self) -> float | None:
+        """The learner's regularization; None of mixtures and of learners without."""
+        check_is_fitted(self)
+        return regularization_of(self)
 
     @property
     def class_count_(self) -> NDArray[np.int64]:

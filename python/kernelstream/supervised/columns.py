@@ -113,8 +113,12 @@ class Columns:
             kind["type"] == "number" and not is_written(kind) for kind in self.kinds.values()
         )
 
-    def to_spec(self, missing: str, n_warm_up: int) -> dict[str, Any] | None:
+    def to_spec(
+        self, missing: str, n_warm_up: int, *, needed: bool = False
+    ) -> dict[str, Any] | None:
         """Give the description of the columns that the core understands.
+
+        None where rows are features as they are, unless it is `needed`.
 
         Raises
         ------
@@ -126,7 +130,7 @@ class Columns:
         warm_up = whole_number("n_warm_up", n_warm_up)
         each = {"type": "number", "scale": bool(self.scale)}
         as_they_are = {"type": "number", "scale": False}
-        if missing == "error" and all(
+        if not needed and missing == "error" and all(
             kind == as_they_are for kind in self.kinds.values() or [each]
         ):
             return None

@@ -389,12 +389,19 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
 
     def _core_spec(self) -> dict[str, Any]:
         spec = self._model_spec()
-        columns = columns_of(self).to_spec(self.missing, self.n_warm_up)
+        model = spec.get("model", spec)
+        learner = model.get("learner", {})
+        by_evidence = learner.get("regularization") == "evidence"
+        columns = columns_of(self).to_spec(self.missing, self.n_warm_up, needed=by_evidence)
         if columns is None:
             return spec
         # Adaptive experts scale columns by themselves, and follow those that move.
         columns["rescale"] = "adaptive" not in spec
-        return (spec if "model" in spec else {"model": spec}) | {"columns": columns}
+        whole = (spec if "model" in spec else {"model": spec}) | {"columns": columns}
+        if by_evidence:
+            learner["regularization"] = Ridge.regularization
+            whole["evidence"] = {"bandwidth": model["kernel"].get("bandwidth", 0) is None}
+        return whole
 
     def _warn_of_sentinels(self, targets: NDArray[Any]) -> bool:
         """Warn of a target that may stand for a missing one, if it is learned as it is.

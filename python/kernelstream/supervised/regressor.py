@@ -16,7 +16,12 @@ from kernelstream.components.learners import Learner
 from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.metrics import RunningError
-from kernelstream.estimators.process import covariance_of, draws_of
+from kernelstream.estimators.process import (
+    covariance_of,
+    draws_of,
+    kernel_of,
+    regularization_of,
+)
 from kernelstream.estimators.sentinels import find_sentinel
 from kernelstream.estimators.uncertainty import Bounds, Told, checked_bounds, checked_coverage
 from kernelstream.estimators.validation import Rows, Source, first_of, numbers_of, whole_number
@@ -90,6 +95,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     noise_ : float, or ndarray of shape (n_outputs_,) if the targets were two-dimensional
         Standard deviation of the noise, from prequential errors: see the Notes. None with learners
         that do not know deviations, and of mixtures.
+    kernel_ : Kernel, or None
+        The kernel in use, with its bandwidth if that was given or chosen (`Ridge`, "evidence").
+        None of mixtures.
+    regularization_ : float, or None
+        The learner's regularization, given or chosen. None of mixtures and of learners without.
     log_marginal_likelihood_ : float, or ndarray of shape (n_outputs_,)
         Logarithm of the density of the targets learned, under the model that was fitted, with the
         noise that makes it largest: see the Notes. None where deviations are not known, with
@@ -479,6 +489,18 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         if noise is None:
             return None
         return float(noise[0]) if self._single else cast("NDArray[np.float64]", noise)
+
+    @property
+    def kernel_(self) -> Kernel | None:
+        """The kernel in use, with the bandwidth that was chosen; None of mixtures."""
+        check_is_fitted(self)
+        return kernel_of(self)
+
+    @property
+    def regularization_(self) -> float | None:
+        """The learner's regularization; None of mixtures and of learners without."""
+        check_is_fitted(self)
+        return regularization_of(self)
 
     @property
     def log_marginal_likelihood_(self) -> Any:

@@ -1,6 +1,9 @@
 //! Ridge regression, exactly, one row at a time.
 
-use serde::{Deserialize, Serialize};
+use std::fmt::Formatter;
+
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::SecondOrder;
 use super::memory::{History, Memory};
@@ -22,11 +25,40 @@ pub enum Prediction {
     Awv,
 }
 
+/// A number, or why a word stands in its place.
+fn number<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    struct Number;
+    impl Visitor<'_> for Number {
+        type Value = f64;
+
+        fn expecting(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+            write!(
+                f,
+                "a number: the evidence chooses the regularization only in the warm-up of a regressor or classifier"
+            )
+        }
+
+        fn visit_f64<E>(self, value: f64) -> std::result::Result<f64, E> {
+            Ok(value)
+        }
+
+        fn visit_u64<E>(self, value: u64) -> std::result::Result<f64, E> {
+            Ok(value as f64)
+        }
+
+        fn visit_i64<E>(self, value: i64) -> std::result::Result<f64, E> {
+            Ok(value as f64)
+        }
+    }
+    from.deserialize_f64(Number)
+}
+
 /// Parameters of [`Ridge`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RidgeSpec {
     /// `lambda`, zero or positive. At 0 least squares without shrinking: Engel's KRLS.
+    #[serde(deserialize_with = "number")]
     pub regularization: f64,
     /// `gamma`, from 0.01 to 1: factor on the weight of a row in each round.
     pub forgetting: f64,
