@@ -35,7 +35,7 @@ fn main() -> Result<()> {
         "columns": columns,
         "labels": {"classes": ["low", "middle", "high"], "weights": "balanced"}
     });
-    let mut told = serde_json::Map::new();
+    let mut prequential = serde_json::Map::new();
     for (name, spec) in [("regressor", regressor), ("classifier", classifier)] {
         let mut model = AnyModel::from_json(&spec.to_string())?;
         let classes = model.as_table().and_then(|table| table.labels()).cloned();
@@ -59,9 +59,9 @@ fn main() -> Result<()> {
                 Some(labels) => json!(labels.label(said)),
             });
         }
-        told.insert(name.into(), predictions.into());
+        prequential.insert(name.into(), predictions.into());
         println!("{name}: {} rows, {} points, {}", model.n_seen(), model.n_stored(), path.display());
     }
-    let text = serde_json::to_string_pretty(&told).unwrap_or_default() + "\n";
+    let text = serde_json::to_string_pretty(&prequential).unwrap_or_default() + "\n";
     kernelstream::persist::write_file(&folder.join("rust.json"), text.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! The models there are, chosen when the program runs, and their files.
+//! Models of any kind, selected at run time, and their files.
 
 use std::ops::{Deref, DerefMut};
 
@@ -70,7 +70,7 @@ pub enum AnyModel {
 }
 
 impl AnyModel {
-    /// A model that has seen nothing yet, from its specification in JSON.
+    /// An untrained model, from its specification in JSON.
     pub fn from_json(json: &str) -> Result<Self> {
         Self::from_spec(parse_text("model", json)?)
     }
@@ -90,13 +90,13 @@ impl AnyModel {
         Self::from_spec(json!({"experts": pairs.map(expert).collect::<Vec<_>>()}))
     }
 
-    /// The table, if it is one: labels, columns and what can be asked of them.
+    /// The table, if it is one.
     #[must_use]
     pub fn as_table(&self) -> Option<&Table<Self>> {
         if let Self::Table(table) = self { Some(table) } else { None }
     }
 
-    /// [`as_table`](Self::as_table), for questions that use scratch.
+    /// [`as_table`](Self::as_table), mutable.
     pub fn as_table_mut(&mut self) -> Option<&mut Table<Self>> {
         if let Self::Table(table) = self { Some(table) } else { None }
     }
@@ -185,25 +185,39 @@ impl AnyModel {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        mut prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let first = if self.as_targets().is_some() { None } else { targets::first_partial(y, weights) };
-        let Some(first) = first else { return self.learn_prequential(x, y, weights, told, go_on) };
+        let Some(first) = first else {
+            return self.learn_prequential(x, y, weights, prequential, should_continue);
+        };
         self.check_known(x, y, weights)?;
         let before = self.clone();
         let (n, head, rest) = (x.nrows(), s![..first, ..], s![first.., ..]);
         let of_head = weights.map(|weights| weights.slice_move(s![..first]));
         let of_rest = weights.map(|weights| weights.slice_move(s![first..]));
         let mut learn = || {
-            let done =
-                self.learn_prequential(x.slice(head), y.slice(head), of_head, told.rows(0..first), go_on)?;
+            let done = self.learn_prequential(
+                x.slice(head),
+                y.slice(head),
+                of_head,
+                prequential.rows(0..first),
+                should_continue,
+            )?;
             if done < first {
                 return Ok(done);
             }
             *self = Self::Targets(Box::new(self.by_target(y.ncols())));
-            let (told, mut go_on) = (told.rows(first..n), |row| go_on(first + row));
-            let learned = self.learn_prequential(x.slice(rest), y.slice(rest), of_rest, told, &mut go_on);
+            let (prequential, mut should_continue) =
+                (prequential.rows(first..n), |row| should_continue(first + row));
+            let learned = self.learn_prequential(
+                x.slice(rest),
+                y.slice(rest),
+                of_rest,
+                prequential,
+                &mut should_continue,
+            );
             learned.map(|learned| first + learned).map_err(|error| error.shifted(first))
         };
         learn().inspect_err(|_| *self = before)
@@ -212,8 +226,8 @@ impl AnyModel {
     /// [`learn_known`](Self::learn_known) of one row.
     pub fn learn_one_known(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
         if y.len() > 1 && y.iter().any(|value| value.is_nan()) {
-            let told = Prequential::default();
-            return self.learn_known(one_row(x), one_row(y), None, told, &mut |_| true).map(|_| ());
+            let prequential = Prequential::default();
+            return self.learn_known(one_row(x), one_row(y), None, prequential, &mut |_| true).map(|_| ());
         }
         self.learn_one(x, y)
     }
@@ -223,7 +237,7 @@ impl AnyModel {
         self.as_targets().cloned().unwrap_or_else(|| TargetModels::of(self, n_targets))
     }
 
-    /// What the learner minimizes; `None` for a mixture.
+    /// The loss of the learner; `None` for a mixture.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
         match self {
@@ -236,7 +250,7 @@ impl AnyModel {
         }
     }
 
-    /// A table as it is written down; unless it says how outputs become probabilities, the loss does.
+    /// A table from its specification; unless that has a link of outputs to probabilities, the loss determines it.
     fn table(mut spec: serde_json::Value) -> Result<Self> {
         if let Some(spec) = spec.as_object_mut() {
             spec.entry("model").or_insert_with(|| json!({}));
@@ -258,7 +272,7 @@ impl AnyModel {
 }
 
 impl AnyModel {
-    /// Refuses numbers of a file that are finite each and whose predictions are not.
+    /// Refuses a file whose numbers are finite and whose predictions are not.
     fn check_predictions(&self) -> Result<()> {
         let Some(width) = self.n_features() else { return Ok(()) };
         let x = Array2::from_shape_fn((2, width), |(i, _)| i as f64);

@@ -1,4 +1,4 @@
-//! One error type for the whole crate; every variant says what to do.
+//! The error type of the crate; every message names a remedy.
 
 use thiserror::Error;
 
@@ -19,21 +19,21 @@ pub enum Error {
         requirement: &'static str,
     },
 
-    /// A prediction without a gradient was asked for one.
+    /// A query for the gradient of a prediction without one.
     #[error(
         "the predictions of this model have no gradient here: those of a kernel on stored points do, with the \
          bases ald and all_points, and mixtures of such"
     )]
     NoGradient,
 
-    /// A deviation was asked for of a model that has none.
+    /// A query for the deviation of a model without one.
     #[error(
         "this model does not know how sure its predictions are: the ridge learner does, Gauss-Newton with the squared \
          loss, and experts made of such; intervals (predict_interval) there are of every regressor"
     )]
     NoDeviation,
 
-    /// The novelty of rows was asked for of a model without points to compare them with.
+    /// A query for the novelty of rows in a model without stored points.
     #[error(
         "this model stores no points that rows could be new beside: ald, all_points, first_points and kors do, and \
          budgeted learners"
@@ -84,14 +84,14 @@ pub enum Error {
         value: f64,
     },
 
-    /// A cell of a table that its column cannot have.
+    /// An invalid cell of a table.
     #[error("X at row {row}, column {column} {reason}")]
     Cell {
         /// The row.
         row: usize,
         /// The column's name in quotes, or its number.
         column: String,
-        /// What is wrong with the cell, and what helps.
+        /// The fault of the cell, and the remedy.
         reason: String,
     },
 
@@ -102,7 +102,7 @@ pub enum Error {
         row: usize,
         /// The target.
         code: f64,
-        /// How many classes there are.
+        /// Number of classes.
         classes: usize,
     },
 
@@ -123,13 +123,13 @@ pub enum Error {
     WrongWidth {
         /// `X` or `y`.
         what: &'static str,
-        /// Columns the model knows.
+        /// Columns of the model.
         expected: usize,
         /// Columns given.
         found: usize,
     },
 
-    /// Two arrays that go together have different numbers of rows.
+    /// Two arrays of the same rows have different numbers of rows.
     #[error("{left} has {left_rows} rows but {right} has {right_rows}: they must go in pairs")]
     LengthMismatch {
         /// Name of the first array.
@@ -142,16 +142,16 @@ pub enum Error {
         right_rows: usize,
     },
 
-    /// A matrix that does not fit the others.
+    /// A matrix of another shape than expected.
     #[error("{what} has shape {found:?}, but must have {needed:?}: {why}")]
     Shape {
         /// Name of the matrix.
         what: &'static str,
         /// Its rows and columns.
         found: (usize, usize),
-        /// The rows and columns that fit.
+        /// The expected rows and columns.
         needed: (usize, usize),
-        /// What they follow from.
+        /// The reason.
         why: &'static str,
     },
 
@@ -162,7 +162,7 @@ pub enum Error {
         what: &'static str,
     },
 
-    /// A question to a model that has seen no row.
+    /// A query of a model without rows.
     #[error("the model has not seen a row yet: learn at least one first")]
     NothingLearned,
 
@@ -175,10 +175,10 @@ pub enum Error {
         row: usize,
     },
 
-    /// Models that do not add up to one.
+    /// Models that cannot be merged.
     #[error("what was learned cannot be added up: {reason}")]
     Merge {
-        /// Why, and what adds up.
+        /// The reason, and which models can be merged.
         reason: String,
     },
 
@@ -189,24 +189,24 @@ pub enum Error {
         reason: String,
     },
 
-    /// A question about an operator by itself, where it depends on inputs.
+    /// A query of an operator without inputs, where it depends on inputs.
     #[error(
         "an operator with inputs has no spectrum of its own, nor powers: it is another operator at each \
          input; forecast under given inputs instead"
     )]
     Inputs,
 
-    /// A forecast beyond all numbers.
+    /// A forecast that overflows.
     #[error(
         "the forecast {steps} steps ahead overflows, since the operator has an eigenvalue outside the \
          unit circle: clip the spectrum, truncate the rank, or forecast fewer steps"
     )]
     ForecastOverflow {
-        /// How far ahead it was.
+        /// Its number of steps.
         steps: usize,
     },
 
-    /// Rounding has taken over in a second-order learner.
+    /// A second-order learner has lost all digits to rounding.
     #[error(
         "row {row} leads to numbers that double precision cannot resolve: raise the regularization, \
          forget less, or bring targets, bounds and kernel weights to comparable scales"
@@ -226,32 +226,32 @@ pub enum Error {
         row: usize,
     },
 
-    /// A target beyond what the learner's loss takes.
+    /// A target larger than the learner's loss accepts.
     #[error("the target in row {row} is {value}, but the loss takes labels, from {least} to {most}", least = -most)]
     Target {
         /// The row.
         row: usize,
         /// Its target.
         value: f64,
-        /// The largest target in size.
+        /// The largest absolute target.
         most: f64,
     },
 
-    /// A specification that asks for more memory at once than [`memory::MOST`](crate::memory::MOST).
+    /// A specification that needs more memory at once than [`memory::MOST`](crate::memory::MOST).
     #[error(
         "{what} would take {gib:.1} GiB of memory, and a specification may ask for {most} GiB: choose a \
          smaller size, or fewer columns"
     )]
     Memory {
-        /// What the memory is for.
+        /// Purpose of the memory.
         what: &'static str,
-        /// How much, in units of 2^30 bytes.
+        /// Its size, in units of 2^30 bytes.
         gib: f64,
-        /// How much it may be.
+        /// The limit.
         most: u64,
     },
 
-    /// A model that cannot be saved, since nothing could load the file.
+    /// A model that cannot be saved, since its file could not be loaded.
     #[error(
         "the model has learned numbers beyond double precision ({array}) and cannot be saved: load the latest \
          file, and bring targets and sample weights to comparable scales"
@@ -290,7 +290,7 @@ pub enum Error {
         found: usize,
     },
 
-    /// Somebody broke the call off.
+    /// The call was interrupted.
     #[error("the call was interrupted")]
     Interrupted,
 
@@ -301,7 +301,7 @@ pub enum Error {
     )]
     Forked,
 
-    /// A call that waits for the thread it comes from.
+    /// A call that would wait for its own thread.
     #[error(
         "this thread is in the middle of a call that changes this model, as when its progress is reported: call \
          again when that has returned"
@@ -311,7 +311,7 @@ pub enum Error {
     /// A model file that cannot be used.
     #[error("not a usable model file: {reason}")]
     ModelFile {
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 
@@ -320,12 +320,12 @@ pub enum Error {
     Io {
         /// The file.
         path: String,
-        /// What the system says.
+        /// The message of the system.
         source: std::io::Error,
     },
 }
 
-/// A column that an error is about.
+/// The column of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column<'a> {
     /// For an array: counted from 0.
@@ -364,7 +364,7 @@ impl Error {
         Self::Merge { reason: reason.into() }
     }
 
-    /// This error as the reason why a model file cannot be used.
+    /// This error as the fault of a model file.
     pub(crate) fn in_file(self) -> Self {
         match self {
             Self::ModelFile { .. } | Self::Io { .. } => self,
@@ -372,7 +372,7 @@ impl Error {
         }
     }
 
-    /// The same error seen from a call whose rows are a part of a longer one, `offset` rows in.
+    /// The same error, with rows counted from `offset` rows before.
     #[must_use]
     pub fn shifted(mut self, offset: usize) -> Self {
         if let Some(row) = self.row_mut() {
@@ -381,13 +381,13 @@ impl Error {
         self
     }
 
-    /// The row that the error is about, counted from the first of the call.
+    /// The row of the error, counted from the first of the call.
     #[must_use]
     pub fn row(&self) -> Option<usize> {
         row_of!(self).copied()
     }
 
-    /// The array that the error is about.
+    /// The array of the error.
     #[must_use]
     pub fn array(&self) -> Option<&'static str> {
         match self {
@@ -403,7 +403,7 @@ impl Error {
         }
     }
 
-    /// The number or name of the column that the error is about.
+    /// The number or name of the column of the error.
     #[must_use]
     pub fn column(&self) -> Option<Column<'_>> {
         match self {
@@ -433,7 +433,7 @@ impl Error {
         Some(rest.trim_start().to_owned())
     }
 
-    /// The row that it names.
+    /// Its row.
     pub(crate) fn row_mut(&mut self) -> Option<&mut usize> {
         row_of!(self)
     }
@@ -443,13 +443,13 @@ impl Error {
 /// their own limit are numbers.
 const EXTREME: f64 = 1e50;
 
-/// `value` if it is a positive number, else the error that says so.
+/// `value` if it is a positive number, else an error.
 pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64> {
     let ok = (EXTREME.recip()..=EXTREME).contains(&value);
     in_range(name, value, ok, "a positive number (1e-50 to 1e50)")
 }
 
-/// `value` if it is zero or a positive number, else the error that says so.
+/// `value` if it is zero or a positive number, else an error.
 pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<f64> {
     let ok = value == 0.0 || (EXTREME.recip()..=EXTREME).contains(&value);
     in_range(name, value, ok, "zero or a positive number (1e-50 to 1e50)")
@@ -464,7 +464,7 @@ fn in_words(reason: &str) -> String {
     })
 }
 
-/// `value` if `ok`, else the error that says what is required.
+/// `value` if `ok`, else an error with the requirement.
 pub(crate) fn in_range<T: std::fmt::Debug>(
     name: &'static str,
     value: T,

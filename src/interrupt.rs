@@ -23,7 +23,7 @@ thread_local! {
     static WATCH: RefCell<Option<GoOn>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`, whose long computations on this thread call `go_on` periodically, and end with
+/// Runs `work`, whose long computations on this thread call `should_continue` periodically, and end with
 /// [`Error::Interrupted`] once it returns false.
 ///
 /// ```
@@ -43,23 +43,23 @@ thread_local! {
 /// # Ok(())
 /// # }
 /// ```
-pub fn watched<T>(go_on: impl FnMut() -> bool + 'static, work: impl FnOnce() -> T) -> T {
+pub fn watched<T>(should_continue: impl FnMut() -> bool + 'static, work: impl FnOnce() -> T) -> T {
     struct Outer(Option<GoOn>);
     impl Drop for Outer {
         fn drop(&mut self) {
             WATCH.set(self.0.take());
         }
     }
-    let _outer = Outer(WATCH.replace(Some(Box::new(go_on))));
+    let _outer = Outer(WATCH.replace(Some(Box::new(should_continue))));
     work()
 }
 
 /// Polls the callback; to be called where the state is consistent.
 pub(crate) fn check() -> Result<()> {
     // Taken out, so that it may itself use what is watched.
-    let Some(mut go_on) = WATCH.take() else { return Ok(()) };
-    let going = go_on();
-    WATCH.set(Some(go_on));
+    let Some(mut should_continue) = WATCH.take() else { return Ok(()) };
+    let going = should_continue();
+    WATCH.set(Some(should_continue));
     if going { Ok(()) } else { Err(Error::Interrupted) }
 }
 

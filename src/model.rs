@@ -1,4 +1,4 @@
-//! What all models have in common, whatever is inside them.
+//! The interface of all models.
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
@@ -21,10 +21,10 @@ pub struct Evidence {
 /// All rows are checked before the first is learned, on an error nothing has changed, and any way of cutting
 /// a stream into calls gives the same model.
 ///
-/// The first seven methods are what it takes; the others are written on them. What more a model can answer is in
+/// The first seven methods are required; the others are built on them. Further queries are in
 /// [`Uncertainty`] and [`Introspection`].
 pub trait Model: Send + Sync {
-    /// Refuses what cannot be learned, naming the row: what learning begins with.
+    /// Refuses rows that cannot be learned, naming the row; learning begins with it.
     fn check(
         &self,
         x: ArrayView2<'_, f64>,
@@ -33,23 +33,23 @@ pub trait Model: Send + Sync {
     ) -> Result<()>;
 
     /// Learns rows `x` (n, d) with targets `y` (n, p), whose losses count `weights` (n) times; `None` is
-    /// once. `go_on` is called periodically with how many are done, and ends the call by returning false; a call with
+    /// once. `should_continue` is called periodically with how many are done, and ends the call by returning false; a call with
     /// the rest of the rows then gives the same model as one with all, to the last bit. Returns how many rows
-    /// were learned. What is known of a row before it is learned goes to `told`.
+    /// were learned. Quantities of each row before it is learned are written to `prequential`.
     fn learn_prequential(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize>;
 
-    /// Predictions for rows `x` (n, d), as the model stands (n, p).
+    /// Predictions for rows `x` (n, d), in the current state (n, p).
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>>;
 
-    /// The prediction for one row, written to `out`, which has a place for each output. Allocates nothing, and
-    /// any number of threads may ask at once.
+    /// The prediction for one row, written to `out`, which has a place for each output. Allocates nothing; any
+    /// number of threads may call it at once.
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()>;
 
     /// Rows learned so far.
@@ -66,16 +66,16 @@ pub trait Model: Send + Sync {
         true
     }
 
-    /// [`learn_prequential`](Self::learn_prequential) of which the predictions are asked for, if anything (n, p).
+    /// [`learn_prequential`](Self::learn_prequential) with at most predictions (n, p) as output.
     fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
         predictions: Option<ArrayViewMut2<'_, f64>>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
-        self.learn_prequential(x, y, weights, Prequential::predictions(predictions), go_on)
+        self.learn_prequential(x, y, weights, Prequential::predictions(predictions), should_continue)
     }
 
     /// Learns one row.
@@ -105,7 +105,7 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// How sure a [`Model`] is of its predictions. By default it does not know.
+/// Uncertainty of the predictions of a [`Model`]. By default it is not available.
 pub trait Uncertainty: Model {
     /// Predictions for rows `x`, and the spread of their errors (n, p each): where the model does not
     /// [know](Self::knows_deviation) more, the root mean squared prequential error, the same for all rows. Infinite
@@ -163,10 +163,10 @@ pub trait Uncertainty: Model {
     }
 }
 
-/// What can be asked of a [`Model`] about what it has learned: its stored points, its slopes, its errors.
+/// Queries of a [`Model`] about its state: stored points, slopes, errors.
 pub trait Introspection: Model {
-    /// What the prediction is linear in, for rows `x` (n, m): coordinates, or similarities to the stored
-    /// points.
+    /// The features in which predictions are linear, for rows `x` (n, m): coordinates, or similarities to the
+    /// stored points.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>>;
 
     /// The stored points, one a row (m, d).
@@ -178,30 +178,30 @@ pub trait Introspection: Model {
     /// Quality of the model: errors, also over recent rows, coverage, novelty, condition.
     fn diagnostics(&self) -> Diagnostics;
 
-    /// Condition number of what coordinates are made by, where an inversion may magnify rounding.
+    /// Condition number of the coordinates, by which an inversion may magnify rounding.
     fn condition(&self) -> Option<f64> {
         None
     }
 
-    /// Weights of the models that this one is a mixture of (outputs, models); `None` for one that is not, and
-    /// before the first row.
+    /// Weights of the models of a mixture (outputs, models); `None` for other models, and before the first
+    /// row.
     fn mixture(&self) -> Option<Array2<f64>> {
         None
     }
 
-    /// How new rows `x` are (n), from 0 to 1: the share of each, as the kernel sees it, that the stored points do not
-    /// explain, `(k(x, x) - |z|^2) / k(x, x)`. An error where no points are stored.
+    /// Novelty of rows `x` (n), from 0 to 1: the share of each, in the feature space, that the stored points do not
+    /// explain, `(k(x, x) - |z|^2) / k(x, x)`. An error if no points are stored.
     fn novelty(&self, _x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         Err(Error::NoNovelty)
     }
 
-    /// Gradients of the predictions with respect to rows `x` (n, d), as the model stands (n, p, d). An error where a
-    /// model has none.
+    /// Gradients of the predictions with respect to rows `x` (n, d), in the current state (n, p, d). An error for
+    /// models without gradients.
     fn gradient(&self, _x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         Err(Error::NoGradient)
     }
 
-    /// How much each column matters (d), adding up to 1: the mean squared derivative of the predictions with respect
+    /// Importance of each column (d), summing to 1: the mean squared derivative of the predictions with respect
     /// to it, times its variance, at the stored points.
     fn importances(&self) -> Result<Array1<f64>> {
         // The error of a model without gradients comes first: it may have no stored points either.
@@ -210,25 +210,25 @@ pub trait Introspection: Model {
         self.importances_at(self.dictionary().view())
     }
 
-    /// [`importances`](Self::importances) at rows `x` (n, d), whose variances are taken.
+    /// [`importances`](Self::importances) at rows `x` (n, d), with their variances.
     fn importances_at(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         Ok(shares_of(&self.gradient(x)?, x))
     }
 }
 
-/// A [`Model`] with all that can be asked of one.
+/// A [`Model`] with all queries.
 pub trait CompleteModel: Uncertainty + Introspection {}
 
 impl<M: Uncertainty + Introspection + ?Sized> CompleteModel for M {}
 
-/// A model that knows its rows by sums over them, which add: what was learned in several places becomes one.
+/// A model that is determined by sums over its rows, so that models learned in several places can be merged.
 ///
 /// With coordinates `z` of a dictionary, least squares is `sum z z'` and `sum z y`. For models that have the same
 /// dictionary these add, and the result is that of one model which learned all rows, in any order. Where
-/// dictionaries differ, the sums are first taken over to a joint one: then a row counts without what its own
-/// dictionary did not explain of it.
+/// dictionaries differ, the sums are first mapped to a joint one, without the part of each row that its own
+/// dictionary did not explain.
 ///
-/// So rows that are in many places are learned exactly in two rounds: a model learns a sample of them, and its
+/// Rows in many places are therefore learned exactly in two rounds: a model learns a sample of them, and its
 /// dictionary is [frozen](Self::freeze_dictionary); copies of it learn the rows of each place, and are merged.
 ///
 /// ```
@@ -251,18 +251,18 @@ impl<M: Uncertainty + Introspection + ?Sized> CompleteModel for M {}
 /// # }
 /// ```
 pub trait Merge: Clone {
-    /// Whether it has learned anything. A model that has not counts for nothing.
+    /// Whether it has learned any row. Models without rows are ignored by merges.
     fn has_begun(&self) -> bool;
 
-    /// Refuses a model that is not of the same kind, specification and width, and what is no sum over rows.
+    /// Refuses a model of another kind, specification or width, and any that is not determined by sums.
     fn check_merge(&self, other: &Self, order: PartOrder) -> Result<()>;
 
-    /// What all parts learned as one model. There are at least two; they have [begun](Self::has_begun) and are
+    /// The model of the rows of all parts. There are at least two; they have [begun](Self::has_begun) and are
     /// [alike](Self::check_merge).
     fn sum(parts: &[&Self], order: PartOrder) -> Result<Self>;
 
-    /// Adds what `others` learned: models of the same specification, of which those that have not learned
-    /// count for nothing. On an error the model is as before.
+    /// Adds the rows of `others`, models of the same specification; those without rows are
+    /// ignored. On an error the model is as before.
     fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
         let all: Vec<&Self> = std::iter::once(&*self).chain(others.iter().copied()).collect();
         let parts: Vec<&Self> = all.iter().copied().filter(|part| part.has_begun()).collect();
@@ -281,19 +281,18 @@ pub trait Merge: Clone {
         self.join(others, PartOrder::Any)
     }
 
-    /// Stores no further point from now on, and forgets the rows learned so far: the model has learned nothing
-    /// in coordinates that are settled. On an error it is as before.
+    /// Stores no further point from now on, and forgets the rows learned so far: the model is untrained, in
+    /// fixed coordinates. On an error it is as before.
     fn freeze_dictionary(&mut self) -> Result<()>;
 }
 
-/// How the rows of models that are merged lie in time.
+/// Order in time of the rows of models to be merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PartOrder {
-    /// It does not matter, and neither does the order of the models, to rounding. Learners that forget cannot be
-    /// merged so.
+    /// Irrelevant, as is the order of the models, to rounding. Not for learners with forgetting.
     #[default]
     Any,
-    /// Those of each model came after those of the models before it, so that a learner that forgets knows their age.
+    /// Those of each model came after those of the models before it, which determines the weights of learners with forgetting.
     Successive,
 }
 

@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-/// A deviation that is less, in units of the mean, is rounding.
+/// Smaller deviations, in units of the mean, are rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// A deviation that is less has no square in double precision: the column counts as constant.
+/// Squares of smaller deviations underflow: the column counts as constant.
 const LEAST: f64 = 1e-150;
 
-/// A value is an outlier if it is further from the median than this many times what is typical: the median
-/// distance of the values that differ from it. Columns that people measured reach some two thousand.
+/// A value is an outlier if its distance from the median is more than this many times the median
+/// distance of the values that differ from the median. Measured columns reach about 2,000.
 pub(crate) const OUTLYING: f64 = 1e4;
 
-/// Outliers among the values of a column, one in this many at most: more of them are how the column is.
+/// At most one value of a column in this many is an outlier; more are its distribution.
 const RARE: usize = 100;
 
-/// What a number says that is 0 or 1; `None` of any other.
+/// The flag of a number that is 0 or 1; `None` for any other.
 pub(crate) fn flag(number: f64) -> Option<bool> {
     if number == 0.0 { Some(false) } else { (number.to_bits() == 1.0_f64.to_bits()).then_some(true) }
 }
@@ -61,7 +61,7 @@ impl Scale {
         }
     }
 
-    /// What was [`parts`](Self::parts); `None` if no scale has them.
+    /// Inverse of [`parts`](Self::parts); `None` if they are invalid.
     pub fn from_parts(parts: [f64; 3]) -> Option<Self> {
         let [mean, deviation, constant] = parts;
         let constant = flag(constant)?;
@@ -74,12 +74,12 @@ impl Scale {
         [self.mean, self.deviation, number(self.constant)]
     }
 
-    /// What is subtracted.
+    /// The mean that is subtracted.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// What is then divided by.
+    /// The divisor.
     pub fn deviation(&self) -> f64 {
         self.deviation
     }
@@ -89,7 +89,7 @@ impl Scale {
         Self { deviation, constant: false, ..*self }
     }
 
-    /// The value, brought so near to `center` that it is no outlier.
+    /// The value, clipped around `center` so that it is no outlier.
     pub fn limited(&self, value: f64, center: f64) -> f64 {
         let most = OUTLYING * self.deviation;
         if self.constant { value } else { value.clamp(center - most, center + most) }
@@ -111,7 +111,7 @@ impl Scale {
         }
     }
 
-    /// The value that is this number on this scale.
+    /// The value with this scaled number.
     pub fn undo(&self, scaled: f64) -> f64 {
         self.mean + self.deviation * scaled
     }

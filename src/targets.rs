@@ -122,20 +122,20 @@ impl<M: AsModel> TargetModels<M> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
+        mut prequential: Prequential<'_>,
     ) -> Result<()> {
         for c in 0..self.models.len() {
             let known: Array1<f64> = (0..x.nrows())
                 .map(|i| if y[(i, c)].is_nan() { 0.0 } else { weights.map_or(1.0, |weights| weights[i]) })
                 .collect();
-            let mut own = Answers::like(&told, (x.nrows(), self.n_outputs_of(c)));
+            let mut own = Answers::like(&prequential, (x.nrows(), self.n_outputs_of(c)));
             if known.iter().any(|weight| *weight > 0.0) {
                 self.learn_target(c, x, y, &known, &mut own)?;
             } else {
                 // A long gap is not kept in a warm-up.
                 own.ask(&self.models[c], x)?;
             }
-            own.tell(&mut told, c, self.output(c), self.models.len());
+            own.record(&mut prequential, c, self.output(c), self.models.len());
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ impl<M: AsModel> TargetModels<M> {
                 }
             }
             let rows = s![start..end, ..];
-            let mut part = own.told();
+            let mut part = own.prequential();
             let part = part.rows(start..end);
             let weights = weights.slice(s![start..end]);
             model
@@ -188,20 +188,20 @@ struct Answers {
 }
 
 impl Answers {
-    fn like(told: &Prequential<'_>, (n, outputs): (usize, usize)) -> Self {
+    fn like(prequential: &Prequential<'_>, (n, outputs): (usize, usize)) -> Self {
         let infinite = |_: &ArrayViewMut2<'_, f64>| Array2::from_elem((n, outputs), f64::INFINITY);
         let line = |(_, _, end): (usize, usize, usize)| [f64::NEG_INFINITY, f64::INFINITY][end];
         let both = |coverage| (coverage, Array3::from_shape_fn((n, outputs, 2), line));
         Self {
-            predictions: told.predictions.as_ref().map(|_| Array2::zeros((n, outputs))),
-            deviations: told.deviations.as_ref().map(infinite),
-            spreads: told.spreads.as_ref().map(infinite),
-            intervals: told.intervals.as_ref().map(|(coverage, _)| both(*coverage)),
-            novelties: told.novelties.as_ref().map(|_| Array1::ones(n)),
+            predictions: prequential.predictions.as_ref().map(|_| Array2::zeros((n, outputs))),
+            deviations: prequential.deviations.as_ref().map(infinite),
+            spreads: prequential.spreads.as_ref().map(infinite),
+            intervals: prequential.intervals.as_ref().map(|(coverage, _)| both(*coverage)),
+            novelties: prequential.novelties.as_ref().map(|_| Array1::ones(n)),
         }
     }
 
-    fn told(&mut self) -> Prequential<'_> {
+    fn prequential(&mut self) -> Prequential<'_> {
         Prequential {
             predictions: self.predictions.as_mut().map(|all| all.view_mut()),
             deviations: self.deviations.as_mut().map(|all| all.view_mut()),
@@ -238,19 +238,19 @@ impl Answers {
     }
 
     /// Passes on the answers about one target.
-    fn tell(self, told: &mut Prequential<'_>, c: usize, output: usize, n_targets: usize) {
+    fn record(self, prequential: &mut Prequential<'_>, c: usize, output: usize, n_targets: usize) {
         let pass = |to: &mut Option<ArrayViewMut2<'_, f64>>, from: Option<Array2<f64>>| {
             if let (Some(to), Some(from)) = (to, from) {
                 to.column_mut(c).assign(&from.column(output));
             }
         };
-        pass(&mut told.predictions, self.predictions);
-        pass(&mut told.deviations, self.deviations);
-        pass(&mut told.spreads, self.spreads);
-        if let (Some((_, to)), Some((_, from))) = (&mut told.intervals, self.intervals) {
+        pass(&mut prequential.predictions, self.predictions);
+        pass(&mut prequential.deviations, self.deviations);
+        pass(&mut prequential.spreads, self.spreads);
+        if let (Some((_, to)), Some((_, from))) = (&mut prequential.intervals, self.intervals) {
             pass_ends(to, &from, c, output);
         }
-        if let (Some(to), Some(from)) = (&mut told.novelties, self.novelties) {
+        if let (Some(to), Some(from)) = (&mut prequential.novelties, self.novelties) {
             let before = if c == 0 { 0.0 } else { 1.0 };
             to.zip_mut_with(&from, |to, from| *to = before * *to + from / n_targets as f64);
         }
@@ -288,15 +288,15 @@ impl<M: AsModel> Model for TargetModels<M> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        mut prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         let before = self.can_refuse(weights).then(|| self.clone());
         let mut done = 0;
-        while done < x.nrows() && go_on(done) {
+        while done < x.nrows() && should_continue(done) {
             let end = x.nrows().min(done + PART);
-            let (rows, part) = (s![done..end, ..], told.rows(done..end));
+            let (rows, part) = (s![done..end, ..], prequential.rows(done..end));
             let weights = weights.map(|weights| weights.slice_move(s![done..end]));
             if let Err(error) = self.learn_part(x.slice(rows), y.slice(rows), weights, part) {
                 if let Some(before) = before {

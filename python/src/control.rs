@@ -61,13 +61,13 @@ impl Controller {
                 controller.model().check_pairs(x, next)?;
                 Ok(undo_operator(controller.model(), controller.model().can_diverge(), x.nrows()))
             },
-            |controller, rows, go_on| {
+            |controller, rows, should_continue| {
                 if rows.is_empty() {
-                    controller.flush_while(|| go_on(0))?;
+                    controller.flush_while(|| should_continue(0))?;
                     return Ok(Learned { rows: 0, busy: controller.model().is_draining() });
                 }
                 let (x, next) = (x.slice(s![rows.clone(), ..]), next.slice(s![rows, ..]));
-                let rows = controller.learn_while(x, next, go_on)?;
+                let rows = controller.learn_while(x, next, should_continue)?;
                 Ok(Learned { rows, busy: controller.model().is_draining() })
             },
         )
@@ -80,8 +80,8 @@ impl Controller {
             0,
             None,
             |controller| Ok(Undo::of(controller.model().can_diverge(), usize::MAX)),
-            |controller, _, go_on| {
-                let busy = !controller.flush_while(|| go_on(0))?;
+            |controller, _, should_continue| {
+                let busy = !controller.flush_while(|| should_continue(0))?;
                 Ok(Learned { rows: 0, busy })
             },
         )

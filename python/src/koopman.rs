@@ -44,14 +44,14 @@ impl Koopman {
                 model.operator().check_weights(x, weights)?;
                 Ok(undo(model, x.nrows()))
             },
-            |model, rows, go_on| {
+            |model, rows, should_continue| {
                 if rows.is_empty() {
-                    model.drain_while(|| go_on(0))?;
+                    model.drain_while(|| should_continue(0))?;
                     return Ok(Learned { rows: 0, busy: model.operator().is_draining() });
                 }
                 let (x, next) = (x.slice(s![rows.clone(), ..]), next.slice(s![rows.clone(), ..]));
                 let weights = weights.map(|weights| weights.slice_move(s![rows]));
-                let rows = model.learn_weighted_while(x, next, weights, go_on)?;
+                let rows = model.learn_weighted_while(x, next, weights, should_continue)?;
                 Ok(Learned { rows, busy: model.operator().is_draining() })
             },
         )
@@ -122,18 +122,18 @@ impl Koopman {
                 let counted = if pieces.len() > 1 { usize::MAX / 2 } else { n };
                 Ok(undo(model, counted))
             },
-            |model, rows, go_on| {
+            |model, rows, should_continue| {
                 let (mut start, mut i) = (rows.start, 0);
                 while i < pieces.len() && start >= pieces[i].nrows() {
                     start -= pieces[i].nrows();
                     i += 1;
                 }
                 if i == pieces.len() {
-                    model.drain_while(|| go_on(0))?;
+                    model.drain_while(|| should_continue(0))?;
                     return Ok(Learned { rows: 0, busy: model.operator().is_draining() });
                 }
                 let piece = pieces[i].slice(s![start..pieces[i].nrows().min(start + rows.len()), ..]);
-                let rows = model.follow_while(piece, lag, start > 0 || !begins(i), go_on)?;
+                let rows = model.follow_while(piece, lag, start > 0 || !begins(i), should_continue)?;
                 Ok(Learned { rows, busy: model.operator().is_draining() })
             },
         )
@@ -180,8 +180,8 @@ impl Koopman {
             0,
             None,
             |model| Ok(Undo::of(model.can_refuse(), usize::MAX)),
-            |model, _, go_on| {
-                let busy = !model.flush_while(|| go_on(0))?;
+            |model, _, should_continue| {
+                let busy = !model.flush_while(|| should_continue(0))?;
                 Ok(Learned { rows: 0, busy })
             },
         )

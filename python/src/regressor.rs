@@ -88,7 +88,7 @@ impl Regressor {
                 return Err(to_python(error));
             }
         }
-        let mut told = Prequential {
+        let mut prequential = Prequential {
             predictions: predictions.as_mut().map(numpy::PyReadwriteArray::as_array_mut),
             deviations: deviations.as_mut().map(numpy::PyReadwriteArray::as_array_mut),
             spreads: None,
@@ -96,7 +96,7 @@ impl Regressor {
             probabilities: probabilities.as_mut().map(numpy::PyReadwriteArray::as_array_mut),
             novelties: None,
         };
-        if !told.fits(y.dim()) {
+        if !prequential.fits(y.dim()) {
             return Err(pyo3::exceptions::PyValueError::new_err(
                 "predictions and deviations must have the shape of y, and intervals two ends for each",
             ));
@@ -119,12 +119,12 @@ impl Regressor {
                 // first.
                 Ok(if n > size { Undo::Copy } else { Undo::of(model.can_refuse(weights), n) })
             },
-            |model, rows, go_on| {
+            |model, rows, should_continue| {
                 let rows = rows.start..rows.end.min((rows.start / size + 1) * size);
-                let told = told.rows(rows.clone());
+                let prequential = prequential.rows(rows.clone());
                 let weights = weights.as_ref().map(|weights| weights.slice(s![rows.clone()]));
                 let (x, y) = (x.dense(rows.clone()), y.slice(s![rows, ..]));
-                let learned = model.learn_known(x.view(), y, weights, told, go_on);
+                let learned = model.learn_known(x.view(), y, weights, prequential, should_continue);
                 learned.map_err(|error| error.shifted(first_row))
             },
         )

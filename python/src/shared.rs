@@ -14,13 +14,13 @@ use crate::to_python;
 /// Most rows learned before the lock is released. They are checked together.
 const ROWS_PER_PART: usize = 8192;
 
-/// How long a call learns at least between two who ask.
+/// Shortest time for which a call learns between two releases of the lock.
 const SLICE: Duration = Duration::from_millis(5);
 
-/// Steps of learning, rows or blocks of them, between two looks at the clock.
+/// Steps of learning, rows or blocks of them, between two checks of the clock.
 const STEPS_PER_LOOK: u32 = 16;
 
-/// A model that many threads ask while none learns. Calls that learn take turns, whole; within one the lock is
+/// A model that several threads may query while none learns. Learning calls run one after another; within one the lock is
 /// released at least ten times a second. Threads wait and work detached from the interpreter, so that they block no
 /// thread that does not need the model, and Ctrl-C ends both.
 pub struct Shared<M> {
@@ -28,15 +28,15 @@ pub struct Shared<M> {
     turn: lock::Turn,
 }
 
-/// Most rows of a call that is not ended before its last one: few enough to be waited for.
+/// Most rows of a call that is not interrupted.
 const SHORT: usize = 16;
 
-/// What puts a model back when it refuses a row that was checked.
+/// How a model is restored if it refuses a row after the checks.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Undo {
     /// It refuses none.
     Nothing,
-    /// It does so itself, as the call is short, and so not ended before its last row.
+    /// The model restores itself: the call is short, and not interrupted.
     Model,
     /// A copy.
     Copy,
@@ -55,7 +55,7 @@ impl Undo {
     }
 }
 
-/// What a part of a call has learned: how many rows, and whether there is more to do for these.
+/// Progress of a part of a call: its rows, and whether they need more work.
 pub struct Learned {
     pub rows: usize,
     pub busy: bool,
@@ -72,19 +72,19 @@ impl<M: Clone + Send + Sync + 'static> Shared<M> {
         Self { model: Lock::new(model), turn: lock::Turn::default() }
     }
 
-    /// The model, to be asked.
+    /// The model, for queries.
     pub fn read(&self, py: Python<'_>) -> PyResult<Reading<'_, M>> {
         match self.model.try_read() {
             Some(model) => Ok(model),
-            None => waiting(py, |go_on| self.model.read(go_on)),
+            None => waiting(py, |should_continue| self.model.read(should_continue)),
         }
     }
 
-    /// The model, to be asked what needs its scratch.
+    /// The model, for queries that use its scratch.
     pub fn scratch(&self, py: Python<'_>) -> PyResult<Writing<'_, M>> {
         match self.model.try_write() {
             Some(model) => Ok(model),
-            None => waiting(py, |go_on| self.model.write(go_on)),
+            None => waiting(py, |should_continue| self.model.write(should_continue)),
         }
     }
 
@@ -109,7 +109,7 @@ impl<M: Clone + Send + Sync + 'static> Shared<M> {
         py.detach(|| change(&mut model)).map_err(to_python)
     }
 
-    /// Runs `find` on the model, which others may ask meanwhile, and then `put` with what it found.
+    /// Runs `find` on the model, which allows other queries meanwhile, and then `put` with the result.
     pub fn revise<T: Send, R>(
         &self,
         py: Python<'_>,
@@ -134,13 +134,13 @@ impl<M: Clone + Send + Sync + 'static> Shared<M> {
         learn(&mut *self.scratch(py)?).map_err(to_python)
     }
 
-    /// Learns `n` rows with `learn`, which is given some of them and a function to ask now and then whether to go
-    /// on, and returns how many it did. Where it is ended makes no difference to the model; nor may where rows
-    /// are cut into parts, so that this depends on their number alone. `check` refuses bad rows beforehand and says
-    /// what puts the model back as it was, should a checked row be refused.
+    /// Learns `n` rows with `learn`, which gets some of them and a callback that decides whether to
+    /// continue, and returns the number learned. The model does not depend on where it is interrupted, nor on the
+    /// parts, which follow from the number of rows alone. `check` refuses bad rows beforehand and returns how to
+    /// restore the model if a checked row is refused.
     ///
-    /// Other threads may ask the model from one breath to the next, and so may `progress`. On Ctrl-C the rows done
-    /// stay learned.
+    /// Other threads may query the model between parts, and so may `progress`. On Ctrl-C the rows done stay
+    /// learned.
     pub fn learn<L: Into<Learned>>(
         &self,
         py: Python<'_>,
@@ -154,16 +154,16 @@ impl<M: Clone + Send + Sync + 'static> Shared<M> {
             let undo = check(model)?;
             Ok((undo, (undo == Undo::Copy).then(|| model.clone())))
         })?;
-        let (mut done, mut busy, mut told, mut last) = (0, n == 0, 0, Instant::now());
+        let (mut done, mut busy, mut prequential, mut last) = (0, n == 0, 0, Instant::now());
         while done < n || busy {
-            (done, busy) = waiting(py, |go_on| {
+            (done, busy) = waiting(py, |should_continue| {
                 loop {
-                    let mut model = self.model.write(&mut *go_on)?;
+                    let mut model = self.model.write(&mut *should_continue)?;
                     let mut pace = Pace::new(last, || self.model.is_awaited());
                     let rows = done..n.min((done / ROWS_PER_PART + 1) * ROWS_PER_PART);
                     let learned = learn(&mut model, rows, &mut |_| undo == Undo::Model || !pace.is_over());
                     let learned = learned.map(Into::into).map_err(|error| {
-                        // Rows done stay learned if it was broken off.
+                        // Rows done stay learned if it was interrupted.
                         if let Some(before) = before.take()
                             && !matches!(error, kernelstream::Error::Interrupted)
                         {
@@ -179,16 +179,16 @@ impl<M: Clone + Send + Sync + 'static> Shared<M> {
                 }
             })?;
             if due(last) {
-                tell(py, progress, done)?;
-                (told, last) = (done, Instant::now());
+                record(py, progress, done)?;
+                (prequential, last) = (done, Instant::now());
             }
         }
-        if told < done { tell(py, progress, done) } else { Ok(()) }
+        if prequential < done { record(py, progress, done) } else { Ok(()) }
     }
 }
 
-/// When to let go of a model: when it is time to look at Ctrl-C, or somebody else waits for it and a slice of time
-/// is over. The clock is looked at every few steps, or every step if these take long.
+/// Releases the model when a check for Ctrl-C is due, or when another thread waits and a slice of time is
+/// over. The clock is read every few steps, or every step if these take long.
 struct Pace<A> {
     awaited: A,
     last_breath: Instant,
@@ -201,7 +201,7 @@ struct Pace<A> {
 impl<A: Fn() -> bool> Pace<A> {
     fn new(last_breath: Instant, awaited: A) -> Self {
         let now = Instant::now();
-        // The first step is always made, so that every part gets on.
+        // The first step is always made, so that every part advances.
         Self { awaited, last_breath, begun: now, looked: now, asked: 0, next: 1 }
     }
 
@@ -218,8 +218,8 @@ impl<A: Fn() -> bool> Pace<A> {
     }
 }
 
-/// Looks at Ctrl-C, and tells how many rows are done.
-fn tell(py: Python<'_>, progress: Option<&Bound<'_, PyAny>>, done: usize) -> PyResult<()> {
+/// Checks for Ctrl-C, and reports the number of rows done.
+fn record(py: Python<'_>, progress: Option<&Bound<'_, PyAny>>, done: usize) -> PyResult<()> {
     look(py)?;
     match progress {
         Some(callable) => callable.call1((done,)).map(|_| ()),
@@ -230,7 +230,7 @@ fn tell(py: Python<'_>, progress: Option<&Bound<'_, PyAny>>, done: usize) -> PyR
 fn turn(py: Python<'_>, turn: &lock::Turn) -> PyResult<Taken> {
     match turn.try_take() {
         Some(taken) => Ok(taken),
-        None => waiting(py, |go_on| turn.take(go_on)),
+        None => waiting(py, |should_continue| turn.take(should_continue)),
     }
 }
 

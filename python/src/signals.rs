@@ -1,4 +1,4 @@
-//! Ctrl-C in the middle of work that Python does not see.
+//! Ctrl-C during work outside the interpreter.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,26 +11,26 @@ use pyo3::prelude::*;
 
 use crate::to_python;
 
-/// How often long work lets other threads at the model, looks at Ctrl-C and tells its progress.
+/// Interval at which long work releases the model, checks for Ctrl-C and reports progress.
 pub const BREATH: Duration = Duration::from_millis(100);
 
-/// After how many further looks a test wants to interrupt; negative while none does.
+/// Number of checks until a test interrupts; negative without one.
 static COUNTDOWN: AtomicI64 = AtomicI64::new(-1);
 
-/// For tests: the look after `looks` others raises `KeyboardInterrupt`, as if Ctrl-C was pressed right before, and
-/// all work looks as often as it can until then. None: no longer.
+/// For tests: the check after `looks` others raises `KeyboardInterrupt`, as after Ctrl-C, and
+/// all work checks as often as it can until then. None: off.
 #[pyfunction]
 #[pyo3(signature = (looks))]
 pub fn interrupt_after(looks: Option<u32>) {
     COUNTDOWN.store(looks.map_or(-1, i64::from), Ordering::SeqCst);
 }
 
-/// Whether it is time to look, when the last look was then.
+/// Whether the next check is due, given the time of the last.
 pub fn due(last: Instant) -> bool {
     COUNTDOWN.load(Ordering::Relaxed) >= 0 || last.elapsed() >= BREATH
 }
 
-/// Looks at Ctrl-C.
+/// Checks for Ctrl-C.
 pub fn look(py: Python<'_>) -> PyResult<()> {
     if COUNTDOWN.load(Ordering::Relaxed) >= 0 && COUNTDOWN.fetch_sub(1, Ordering::SeqCst) == 0 {
         return Err(PyKeyboardInterrupt::new_err(()));
@@ -38,12 +38,12 @@ pub fn look(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// What a look raised.
+/// The exception of a check.
 #[derive(Clone, Default)]
 struct Raised(Rc<RefCell<Option<PyErr>>>);
 
 impl Raised {
-    /// Looks, and says whether to continue: not after anything was raised.
+    /// Checks; false after an exception.
     fn look(&self) -> bool {
         !self.is_raised() && Python::attach(look).map_err(|error| self.0.replace(Some(error))).is_ok()
     }
@@ -52,7 +52,7 @@ impl Raised {
         self.0.borrow().is_some()
     }
 
-    /// What long work asks instead, between its steps.
+    /// The callback of long work between its steps.
     fn now_and_then(&self) -> impl FnMut() -> bool + 'static {
         let (raised, mut last) = (self.clone(), Instant::now());
         move || {
@@ -65,13 +65,13 @@ impl Raised {
         }
     }
 
-    /// What was raised, or else the outcome: work that was broken off may have come to an end with what it had.
+    /// The exception, or else the outcome: interrupted work may have completed.
     fn instead_of<T>(&self, outcome: Result<T>) -> PyResult<T> {
         self.0.take().map_or_else(|| outcome.map_err(to_python), Err)
     }
 }
 
-/// Runs `wait`, which asks now and then whether to continue, as do long computations in it, without the interpreter.
+/// Runs `wait`, which calls back from time to time, as do long computations in it, without the interpreter.
 pub fn waiting<T: Send>(
     py: Python<'_>,
     wait: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T> + Send,
@@ -83,7 +83,7 @@ pub fn waiting<T: Send>(
     })
 }
 
-/// Runs `work`, whose long computations can be broken off, without the interpreter.
+/// Runs `work`, whose long computations can be interrupted, without the interpreter.
 pub fn working<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     py.detach(|| {
         let raised = Raised::default();

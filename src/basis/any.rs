@@ -57,9 +57,9 @@ impl AnyBasis {
 
     /// Copies the additional coordinates of another basis with the [same points](Self::is_twin_of).
     /// O(m) each.
-    pub(crate) fn follow(&mut self, twin: &Self) {
-        if let (Self::Nested(basis), Self::Nested(twin)) = (self, twin) {
-            basis.follow(twin);
+    pub(crate) fn follow(&mut self, leader: &Self) {
+        if let (Self::Nested(basis), Self::Nested(leader)) = (self, leader) {
+            basis.follow(leader);
         }
     }
 }

@@ -12,11 +12,11 @@ mod any;
 mod features;
 mod first_points;
 mod fixed;
-mod foresight;
 mod fourier;
 mod joint;
 mod kors;
 mod nested;
+mod prefetch;
 mod sketched;
 mod spec;
 mod taylor;
@@ -130,15 +130,15 @@ pub trait BasisBlocks: Basis {
         })
     }
 
-    /// How many of the next rows should be [prefetched](Self::foresee) before each is projected; 0
+    /// How many of the next rows should be [prefetched](Self::prefetch_rows) before each is projected; 0
     /// for none.
-    fn foresight(&self) -> usize {
+    fn prefetch(&self) -> usize {
         0
     }
 
     /// Announces the next rows, or none, so that [`project`](Basis::project) can compute them
     /// together by matrix products. The result is the same to rounding.
-    fn foresee(&mut self, _rows: ArrayView2<'_, f64>) {}
+    fn prefetch_rows(&mut self, _rows: ArrayView2<'_, f64>) {}
 
     /// Ends `rows` rows that were projected as a block, and learned.
     fn commit_block(&mut self, _rows: usize) {}

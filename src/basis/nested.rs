@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, Array3, ArrayView2};
 
-use super::foresight::Foresight;
+use super::prefetch::Prefetch;
 use super::{Basis, BasisBlocks, BasisFile, BasisGrowth, BasisPoints, NestedFeatures, Projection};
 use crate::error::{Error, Result, in_range, positive};
 use crate::kernel::{KernelSpec, PointSet};
@@ -37,7 +37,7 @@ pub struct Nested {
     /// Position of the last projected row.
     latest: Projection,
     /// Coordinates of later rows.
-    foresight: Foresight,
+    prefetch: Prefetch,
 }
 
 impl Nested {
@@ -56,7 +56,7 @@ impl Nested {
             frozen: false,
             features: None,
             latest: Projection::default(),
-            foresight: Foresight::default(),
+            prefetch: Prefetch::default(),
         })
     }
 
@@ -206,8 +206,8 @@ impl Basis for Nested {
 
     fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
         let Some(features) = &self.features else { return 0.0 };
-        let foreseen = self.foresight.project(features, x, z);
-        let projection = foreseen.unwrap_or_else(|| features.project(x, z));
+        let prefetched = self.prefetch.project(features, x, z);
+        let projection = prefetched.unwrap_or_else(|| features.project(x, z));
         self.latest = projection;
         self.residual_coordinate(features.dim(), &projection)
     }
@@ -215,7 +215,7 @@ impl Basis for Nested {
     fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
         if let Some(features) = &mut self.features {
             features.append(x, z, &self.latest);
-            self.foresight.inserted(z);
+            self.prefetch.inserted(z);
         }
     }
 
@@ -229,20 +229,20 @@ impl Basis for Nested {
         if let Some(features) = &mut self.features {
             features.truncate(dim);
         }
-        self.foresight.end();
+        self.prefetch.end();
     }
 }
 
 impl BasisBlocks for Nested {
     /// 0 for points with noise: their own coordinates are never so small that rounding is
     /// magnified.
-    fn foresight(&self) -> usize {
+    fn prefetch(&self) -> usize {
         if self.noise > 0.0 && self.dim() >= FORESEEN { FORESEEN } else { 0 }
     }
 
-    fn foresee(&mut self, rows: ArrayView2<'_, f64>) {
+    fn prefetch_rows(&mut self, rows: ArrayView2<'_, f64>) {
         if let Some(features) = &self.features {
-            self.foresight.begin(features, rows);
+            self.prefetch.begin(features, rows);
         }
     }
 

@@ -138,7 +138,7 @@ impl Budgeted {
         x: impl Iterator<Item = f64>,
         y: &[f64],
         weight: f64,
-        (i, told): (usize, &mut Prequential<'_>),
+        (i, prequential): (usize, &mut Prequential<'_>),
     ) -> Result<()> {
         let Some(sum) = &mut self.sum else { return Ok(()) };
         sum.meet(x, y.iter().copied());
@@ -155,9 +155,9 @@ impl Budgeted {
                 weights: Some(&[weight]),
                 forgetting: 1.0,
             };
-            self.errors.meet(&row, &mut told.rows(i..i + 1));
+            self.errors.meet(&row, &mut prequential.rows(i..i + 1));
         } else {
-            self.errors.tell(i, sum.prediction(), 0.0, told);
+            self.errors.record(i, sum.prediction(), 0.0, prequential);
         }
         self.n_seen += 1;
         Ok(())
@@ -194,8 +194,8 @@ impl Model for Budgeted {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        mut prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         if x.nrows() == 0 {
@@ -206,13 +206,13 @@ impl Model for Budgeted {
         self.begin(x.ncols(), y.ncols())?;
         let mut targets = Vec::with_capacity(y.ncols());
         for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
-            if !go_on(i) {
+            if !should_continue(i) {
                 return Ok(i);
             }
             let weight = weights.map_or(1.0, |weights| weights[i]);
             targets.clear();
             targets.extend(y);
-            if let Err(error) = self.learn_row(x.iter().copied(), &targets, weight, (i, &mut told)) {
+            if let Err(error) = self.learn_row(x.iter().copied(), &targets, weight, (i, &mut prequential)) {
                 if let Some(before) = before {
                     *self = before;
                 }

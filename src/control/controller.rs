@@ -9,7 +9,7 @@ use crate::error::{Error, Result, in_range};
 use crate::interrupt::aside;
 use crate::koopman::Koopman;
 
-/// Learns how a system answers to actions, and from that how to act at the least discounted cost
+/// Learns the response of a system to actions, and a policy of least discounted cost
 /// `E[sum_t discount^t c(x_t, u_t)]`.
 ///
 /// Learn transitions, then [`improve`](Self::improve) with the costs of the actions at the stored next
@@ -65,13 +65,13 @@ pub struct Controller {
     pub(super) spec: ControllerSpec,
     pub(super) actions: Array2<f64>,
     pub(super) model: Koopman,
-    /// Values at the stored next states, as of the latest improvement.
+    /// Values at the stored next states, after the latest improvement.
     pub(super) values: Vec<f64>,
     pub(super) policy: Option<Policy>,
     pub(super) kept: Option<(Policy, f64)>,
 }
 
-/// A policy and its values, found and not yet in use.
+/// A policy and its values, not yet in use.
 #[derive(Clone, Debug)]
 pub struct Improved {
     policy: Policy,
@@ -88,13 +88,13 @@ impl Controller {
         Ok(Self { spec, actions, model, values: Vec::new(), policy: None, kept: None })
     }
 
-    /// How this controller is written down.
+    /// Its specification.
     #[must_use]
     pub fn spec(&self) -> &ControllerSpec {
         &self.spec
     }
 
-    /// What was learned about the system.
+    /// The learned operator of the system.
     #[must_use]
     pub fn model(&self) -> &Koopman {
         &self.model
@@ -106,31 +106,31 @@ impl Controller {
         self.actions.view()
     }
 
-    /// Learns transitions: each row of `x` (n, d + k) is a state followed by what was done in it, and
-    /// that of `next` (n, d) is the state that followed. What was done need not be one of the actions to
-    /// choose from. On an error nothing has changed.
+    /// Learns transitions: each row of `x` (n, d + k) is a state and the action in it, and
+    /// that of `next` (n, d) is the next state. The action need not be one of the
+    /// [`actions`](Self::actions). On an error nothing has changed.
     pub fn learn(&mut self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
         self.model.learn(x, next)
     }
 
-    /// [`learn`](Self::learn) that can be watched and stopped; see [`Koopman::learn_while`].
+    /// [`learn`](Self::learn) with progress and interruption; see [`Koopman::learn_while`].
     pub fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
-        go_on: impl FnMut(usize) -> bool,
+        should_continue: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
-        self.model.learn_while(x, next, go_on)
+        self.model.learn_while(x, next, should_continue)
     }
 
-    /// Learns the transitions that wait in the replay buffer.
+    /// Learns the transitions in the replay buffer.
     pub fn flush(&mut self) -> Result<()> {
         self.model.flush()
     }
 
-    /// [`flush`](Self::flush) that can be stopped; see [`Koopman::flush_while`].
-    pub fn flush_while(&mut self, go_on: impl FnMut() -> bool) -> Result<bool> {
-        self.model.flush_while(go_on)
+    /// [`flush`](Self::flush) with interruption; see [`Koopman::flush_while`].
+    pub fn flush_while(&mut self, should_continue: impl FnMut() -> bool) -> Result<bool> {
+        self.model.flush_while(should_continue)
     }
 
     /// The stored next states (m, d), at which the costs of actions are needed.
@@ -139,15 +139,15 @@ impl Controller {
         self.model.dictionary_next()
     }
 
-    /// The values of the stored next states, as many as there were at the latest improvement.
+    /// The values of the states that were stored at the latest improvement.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Iterates the value function, starting from what it is, and takes the policy that is greedy with
-    /// respect to it. `costs` (m, actions) are those of each action at each of the
-    /// [`states`](Self::states); states that are marked in `ends` (m) cost nothing more. O(m^3) once and
+    /// Iterates the value function, from its current values, and takes the greedy policy of the
+    /// result. `costs` (m, actions) are those of each action at each of the
+    /// [`states`](Self::states); states marked in `ends` (m) have no further costs. O(m^3) once and
     /// O(m^2) a sweep. On an error nothing has changed.
     pub fn improve(&mut self, costs: ArrayView2<'_, f64>, ends: Option<&[bool]>) -> Result<Improvement> {
         let improved = self.improved(costs, ends)?;

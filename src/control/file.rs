@@ -1,4 +1,4 @@
-//! Controllers to bytes and back.
+//! Serialization of controllers.
 
 use ndarray::Array2;
 
@@ -15,8 +15,8 @@ use crate::validate::check_rows;
 const KIND: &str = "control";
 
 impl Controller {
-    /// The controller as the bytes of a model file (see [`crate::persist`]), with what it learned, its
-    /// policy and the one it keeps. `extra` is any JSON of the caller's, handed back on loading.
+    /// The controller as the bytes of a model file (see [`crate::persist`]), with its state, its
+    /// policy and the best one. `extra` is JSON of the caller, returned on loading.
     pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
         self.model.write(&mut out);
@@ -57,7 +57,7 @@ impl Controller {
 
 #[cfg(feature = "files")]
 impl Controller {
-    /// Writes the controller to a file, in one step: there is never half a file under this name.
+    /// Writes the controller to a file, atomically.
     pub fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
         crate::persist::write_file(path, &self.to_bytes(extra)?)
     }

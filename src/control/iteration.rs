@@ -11,7 +11,7 @@ use crate::interrupt::check;
 use crate::koopman::Transitions;
 use crate::linalg::Panel;
 
-/// How an improvement went.
+/// Result of an improvement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Improvement {
     /// Number of sweeps.
@@ -20,16 +20,16 @@ pub struct Improvement {
     pub change: f64,
     /// Whether that is within the tolerance.
     pub converged: bool,
-    /// Smallest and largest value there can be: that of the smallest and of the largest cost forever,
-    /// or 0. Values are kept between them.
+    /// Bounds of values: those of the smallest and of the largest cost at every step, or 0. Values
+    /// are clipped to them.
     pub bounds: (f64, f64),
 }
 
 /// The policy and the values after some sweeps of
 /// `v(x) <- min_u c(x, u) + discount E[v(x+) | x, u]`, starting from `values`.
 ///
-/// The learned expectation is no average (its weights may be negative, and sum to more than 1), so
-/// that nothing but the bounds keeps sweeps from running away: they are what makes it work.
+/// The learned expectation is not an average (its weights may be negative, and sum to more than 1), so
+/// sweeps may diverge without the bounds.
 pub(super) fn iterate(
     transitions: Transitions,
     actions: ArrayView2<'_, f64>,

@@ -1,8 +1,8 @@
 //! Control by a learned model: value iteration on the conditional mean embedding.
 //!
 //! The [operator](crate::koopman) of a system with inputs gives the expectation of any function of the
-//! next state from its values at the stored next states. The value function need be known there only:
-//! value iteration is a few small matrix products a sweep, and what comes out acts on any state.
+//! next state from its values at the stored next states. The value function is needed there only:
+//! value iteration is a few small matrix products a sweep, and the resulting policy applies to any state.
 //!
 //! The method is section 6.2 of Hou et al. (see [`koopman`](crate::koopman)).
 

@@ -1,4 +1,4 @@
-//! What to do in a state.
+//! Policies.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
@@ -9,14 +9,14 @@ use crate::kernel::{Kernel, LARGEST, PointSet};
 use crate::linalg::{Panel, Scratch, loops, padded, write_array};
 use crate::validate::{check_rows, check_width};
 
-/// States looked at together.
+/// States per block.
 const BLOCK: usize = 256;
 
-/// The policy of one improvement, complete in itself: it does not change when the controller learns on.
+/// The policy of one improvement, independent of later learning of the controller.
 ///
 /// A state costs `O(m (d + actions))`: the similarities to the `m` stored states, and their inner product
-/// with one column of coefficients for each action. The immediate costs of the actions in a state are
-/// the caller's to give.
+/// with one column of coefficients for each action. The caller provides the immediate
+/// costs of the actions in a state.
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub(super) kernel: Kernel,
@@ -64,14 +64,14 @@ impl Policy {
         Ok(out)
     }
 
-    /// What each action leads to, `c(x, u) + discount E[v(x+) | x, u]`, given the costs (n, actions):
+    /// Cost of each action, `c(x, u) + discount E[v(x+) | x, u]`, given the costs (n, actions):
     /// (n, actions).
     pub fn action_values(&self, x: ArrayView2<'_, f64>, costs: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         check_costs(costs, x.nrows(), self.actions.nrows())?;
         Ok(self.expected(x)? * self.discount + costs)
     }
 
-    /// The value of each row of `x` (n, d): that of its best action, kept within the bounds. (n,)
+    /// The value of each row of `x` (n, d): that of its best action, clipped to the bounds (n).
     pub fn values(&self, x: ArrayView2<'_, f64>, costs: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let (low, high) = self.bounds;
         let least = |row: ndarray::ArrayView1<'_, f64>| row.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,4 +1,4 @@
-//! Controllers as they are written down: in a model file, in Python.
+//! Specifications of controllers, for model files and Python.
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -11,20 +11,20 @@ use crate::validate::{check_rows, check_width};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
-    /// What is learned about the system; it has inputs.
+    /// Specification of the operator, which has inputs.
     pub model: KoopmanSpec,
-    /// The actions to choose from, at least one.
+    /// The actions, at least one.
     pub actions: Vec<Vec<f64>>,
-    /// What a cost counts one step later, from 0 to below 1.
+    /// Factor on costs per step, from 0 to below 1.
     pub discount: f64,
     /// Most sweeps of value iteration in one improvement, from 1 to 1,000,000.
     pub sweeps: usize,
-    /// Sweeps end when no value changes by more than this share of the largest value there can be.
+    /// Sweeps end when no value changes by more than this share of the largest possible value.
     pub tolerance: f64,
 }
 
 impl ControllerSpec {
-    /// One with these actions to choose from and the defaults otherwise; its model has inputs.
+    /// These actions, and defaults otherwise; its model has inputs.
     #[must_use]
     pub fn new(actions: Vec<Vec<f64>>) -> Self {
         let width = actions.first().map_or(1, Vec::len);
@@ -34,7 +34,7 @@ impl ControllerSpec {
         Self { model, actions, discount: 0.95, sweeps: 150, tolerance: 1e-5 }
     }
 
-    /// The actions as an array, if everything is in order.
+    /// The actions as an array, after validation.
     pub(super) fn check(&self, model: &Koopman) -> Result<Array2<f64>> {
         in_range("discount", self.discount, (0.0..1.0).contains(&self.discount), "from 0 to below 1")?;
         in_range("sweeps", self.sweeps, (1..=1_000_000).contains(&self.sweeps), "from 1 to 1,000,000")?;

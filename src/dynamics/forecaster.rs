@@ -10,7 +10,7 @@ use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
 use super::candidates::Ahead;
 use super::horizon::{FORECASTS, Horizon};
-use super::learned::{Learned, Lens};
+use super::learned::{DelayEmbedding, Learned};
 use super::statistics::Seen;
 use crate::error::Result;
 use crate::learner::LearnerSpec;
@@ -88,7 +88,7 @@ impl Forecaster {
     /// are the state.
     pub fn make(
         &mut self,
-        lens: &Lens<'_>,
+        embedding: &DelayEmbedding<'_>,
         x: ArrayView2<'_, f64>,
         scaled: ArrayView2<'_, f64>,
         periods: &[f64],
@@ -98,9 +98,9 @@ impl Forecaster {
         let due = self.due();
         let steps: Vec<usize> =
             self.steps().into_iter().zip(&due).filter(|(_, due)| **due).map(|(steps, _)| steps).collect();
-        let z = lens.operator.coordinates_of(&scaled.row(0).to_vec())?;
-        let ahead = states(lens.operator.forecast_from(&z, &steps)?);
-        let features = self.learned.features(lens, scaled, one_row(z.as_slice()).to_owned(), width);
+        let z = embedding.operator.coordinates_of(&scaled.row(0).to_vec())?;
+        let ahead = states(embedding.operator.forecast_from(&z, &steps)?);
+        let features = self.learned.features(embedding, scaled, one_row(z.as_slice()).to_owned(), width);
         let mut ahead = ahead.rows().into_iter();
         let mut made = Vec::with_capacity(due.len());
         for (k, due) in due.iter().enumerate() {
@@ -151,14 +151,14 @@ impl Forecaster {
     /// (horizons, n, d), and the states a period before (n, horizons d), or nothing (n, 0).
     pub fn mix(
         &self,
-        lens: &Lens<'_>,
+        embedding: &DelayEmbedding<'_>,
         x: ArrayView2<'_, f64>,
         scaled: ArrayView2<'_, f64>,
         periods: ArrayView2<'_, f64>,
         mut ahead: Array3<f64>,
     ) -> Result<[Array3<f64>; 2]> {
         let width = self.seen.mean.len();
-        let features = self.learned.features(lens, scaled, lens.operator.transform(scaled)?, width);
+        let features = self.learned.features(embedding, scaled, embedding.operator.transform(scaled)?, width);
         let states = x.slice(s![.., ..width]);
         let mut apart = Array3::zeros(ahead.dim());
         let both = ahead.axis_iter_mut(Axis(0)).zip(apart.axis_iter_mut(Axis(0)));

@@ -34,13 +34,13 @@ pub(super) struct Learned {
 }
 
 /// An operator, and the map of states to its scale.
-pub(super) struct Lens<'a> {
+pub(super) struct DelayEmbedding<'a> {
     pub operator: &'a Koopman,
     pub units: &'a Units,
     pub delays: &'a DelaysSpec,
 }
 
-impl Lens<'_> {
+impl DelayEmbedding<'_> {
     /// State of a trajectory by number, with its delays, on the operator's scale (1, D).
     fn scaled(&self, states: ArrayView2<'_, f64>, at: usize) -> Array2<f64> {
         let window = states.slice_move(s![at - self.delays.span()..=at, ..]);
@@ -94,26 +94,32 @@ impl Learned {
     }
 
     /// Learns the last of these states of a trajectory, `lag` states per step.
-    pub fn learn(&mut self, lens: &Lens<'_>, states: ArrayView2<'_, f64>, lag: usize) -> Result<()> {
+    pub fn learn(
+        &mut self,
+        embedding: &DelayEmbedding<'_>,
+        states: ArrayView2<'_, f64>,
+        lag: usize,
+    ) -> Result<()> {
         let (width, now) = (states.ncols(), states.nrows() - 1);
         let before = |steps: usize| {
-            now.checked_sub(steps.saturating_mul(lag)).filter(|from| *from >= lens.delays.span())
+            now.checked_sub(steps.saturating_mul(lag)).filter(|from| *from >= embedding.delays.span())
         };
         for (k, steps) in self.steps.iter().enumerate() {
             let Some(from) = before(*steps) else { continue };
-            let scaled = lens.scaled(states, from);
+            let scaled = embedding.scaled(states, from);
             if self.is_linear(scaled.ncols()) {
                 let difference = (&states.row(now) - &states.row(from)).to_vec();
                 self.linear.learn(k, &first_row(&with_constant(scaled.view())), &difference)?;
             }
-            if let Some(leading) = self.leading(lens.units, scaled.view(), width) {
+            if let Some(leading) = self.leading(embedding.units, scaled.view(), width) {
                 let distance = (&states.row(now) - &leading.mean.row(0)).to_vec();
                 self.leading.learn(k, &first_row(&leading.features), &distance)?;
             }
         }
         let longest = self.steps.iter().max().copied().unwrap_or(0);
         if let Some(from) = before(longest) {
-            let coordinates = lens.operator.coordinates_of(&lens.scaled(states, from).row(0).to_vec())?;
+            let coordinates =
+                embedding.operator.coordinates_of(&embedding.scaled(states, from).row(0).to_vec())?;
             let difference = |steps: &usize| (&states.row(from + steps * lag) - &states.row(from)).to_vec();
             let differences: Vec<f64> = self.steps.iter().flat_map(difference).collect();
             learn(&mut self.increments, &coordinates, &differences)?;
@@ -122,24 +128,29 @@ impl Learned {
     }
 
     /// Relearns the states so far, beside another operator and in the modes of all of them.
-    pub fn learn_again(&mut self, lens: &Lens<'_>, width: usize, params: &DynamicsParams) -> Result<()> {
+    pub fn learn_again(
+        &mut self,
+        embedding: &DelayEmbedding<'_>,
+        width: usize,
+        params: &DynamicsParams,
+    ) -> Result<()> {
         let Some(past) = &self.past else { return Ok(()) };
-        let mut again = Self::new(self.steps.clone(), &lens.operator.spec().learner, false)?;
-        let long = |states: &ArrayView2<'_, f64>| states.nrows() > lens.delays.span();
+        let mut again = Self::new(self.steps.clone(), &embedding.operator.spec().learner, false)?;
+        let long = |states: &ArrayView2<'_, f64>| states.nrows() > embedding.delays.span();
         let windows: Vec<Array2<f64>> = past
             .trajectories(width)
             .filter(long)
-            .map(|states| embedded(lens.delays, states).into_owned())
+            .map(|states| embedded(embedding.delays, states).into_owned())
             .collect();
         let windows: Vec<ArrayView2<'_, f64>> = windows.iter().map(|states| states.view()).collect();
         if let Ok(windows) = concatenate(Axis(0), &windows) {
-            again.modes = Modes::of(lens.units.scaled(windows.view()).view(), params);
+            again.modes = Modes::of(embedding.units.scaled(windows.view()).view(), params);
         }
         let longest = again.steps.iter().max().copied().unwrap_or(0);
-        let reach = longest.saturating_mul(past.lag()).saturating_add(lens.delays.span());
+        let reach = longest.saturating_mul(past.lag()).saturating_add(embedding.delays.span());
         for states in past.trajectories(width) {
-            for now in lens.delays.span()..states.nrows() {
-                again.learn(lens, states.slice(s![now.saturating_sub(reach)..=now, ..]), past.lag())?;
+            for now in embedding.delays.span()..states.nrows() {
+                again.learn(embedding, states.slice(s![now.saturating_sub(reach)..=now, ..]), past.lag())?;
             }
         }
         again.past = self.past.take();
@@ -151,7 +162,7 @@ impl Learned {
     /// columns are the state, with these coordinates (n, m).
     pub fn features(
         &self,
-        lens: &Lens<'_>,
+        embedding: &DelayEmbedding<'_>,
         scaled: ArrayView2<'_, f64>,
         coordinates: Array2<f64>,
         width: usize,
@@ -159,7 +170,7 @@ impl Learned {
         Features {
             coordinates,
             linear: with_constant(scaled),
-            leading: self.leading(lens.units, scaled, width),
+            leading: self.leading(embedding.units, scaled, width),
         }
     }
 

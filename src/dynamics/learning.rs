@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ndarray::{ArrayView1, ArrayView2, s};
 
-use super::learned::Lens;
+use super::learned::DelayEmbedding;
 use super::{Dynamics, selection};
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -27,9 +27,9 @@ impl Dynamics {
         &mut self,
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
-        go_on: impl FnMut(usize) -> bool,
+        should_continue: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
-        self.learn_weighted_while(x, next, None, go_on)
+        self.learn_weighted_while(x, next, None, should_continue)
     }
 
     /// [`learn_while`](Self::learn_while) of pairs with weights, as that of [the
@@ -39,11 +39,11 @@ impl Dynamics {
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut go_on: impl FnMut(usize) -> bool,
+        mut should_continue: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check_pairs(x, next)?;
         self.operator.check_weights(x, weights)?;
-        let learned = self.take_in(x, next, weights, &mut go_on)?;
+        let learned = self.take_in(x, next, weights, &mut should_continue)?;
         if x.nrows() > 0 {
             self.tail = None;
         }
@@ -66,7 +66,7 @@ impl Dynamics {
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let before = self.snapshot(x);
         let earlier = self.warm_up.as_ref().map_or(0, WarmUp::len);
@@ -77,7 +77,7 @@ impl Dynamics {
             let (x, next) = (x.slice(rows), next.slice(rows));
             let weights = weights.map(|weights| weights.slice_move(s![done..done + part]));
             let learned = self
-                .learn_part(x, next, weights, &mut |row| go_on(done + row))
+                .learn_part(x, next, weights, &mut |row| should_continue(done + row))
                 .map_err(|error| error.shifted(done))
                 .and_then(|rows| {
                     let weights = weights.map(|weights| weights.slice_move(s![..rows]));
@@ -129,11 +129,12 @@ impl Dynamics {
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let units = self.units.after(x, next);
         let (here, there) = (units.scaled(x), units.scaled(next));
-        let learned = self.operator.learn_weighted_while(here.view(), there.view(), weights, go_on)?;
+        let learned =
+            self.operator.learn_weighted_while(here.view(), there.view(), weights, should_continue)?;
         if let Cow::Owned(units) = units {
             self.units = units;
         }
@@ -185,9 +186,9 @@ impl Dynamics {
             return Err(Error::Interrupted);
         }
         if let Some(forecaster) = &mut self.forecaster {
-            let lens = Lens { operator: &operator, units: &units, delays: &self.spec.delays };
+            let embedding = DelayEmbedding { operator: &operator, units: &units, delays: &self.spec.delays };
             forecaster.learned.learn_again(
-                &lens,
+                &embedding,
                 next.ncols() / self.spec.delays.blocks(),
                 &self.spec.params,
             )?;
@@ -219,9 +220,9 @@ impl Dynamics {
 
     /// [`flush`](Self::flush) that can be stopped, as that of [the
     /// operator](crate::koopman::Koopman::flush_while).
-    pub fn flush_while(&mut self, go_on: impl FnMut() -> bool) -> Result<bool> {
+    pub fn flush_while(&mut self, should_continue: impl FnMut() -> bool) -> Result<bool> {
         let before = self.warm_up.is_some().then(|| self.clone());
-        self.settle().and_then(|()| self.drain_while(go_on)).inspect_err(|_| {
+        self.settle().and_then(|()| self.drain_while(should_continue)).inspect_err(|_| {
             if let Some(before) = before {
                 *self = before;
             }
@@ -229,7 +230,7 @@ impl Dynamics {
     }
 
     /// Learns the pairs in the replay buffer, without ending the warm-up.
-    pub fn drain_while(&mut self, go_on: impl FnMut() -> bool) -> Result<bool> {
-        self.operator.flush_while(go_on)
+    pub fn drain_while(&mut self, should_continue: impl FnMut() -> bool) -> Result<bool> {
+        self.operator.flush_while(should_continue)
     }
 }

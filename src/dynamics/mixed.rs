@@ -6,7 +6,7 @@ use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 use super::candidates::Ahead;
 use super::delays::embedded;
 use super::forecaster::Forecaster;
-use super::learned::Lens;
+use super::learned::DelayEmbedding;
 use super::{Dynamics, DynamicsSpec};
 use crate::error::{Error, Result, in_range};
 use crate::koopman::{Koopman, Truncation};
@@ -63,11 +63,11 @@ impl Dynamics {
         x: ArrayView2<'_, f64>,
         lag: usize,
         continued: bool,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let before = (x.nrows() > 0).then(|| self.clone());
         for i in 0..x.nrows() {
-            if !go_on(i) {
+            if !should_continue(i) {
                 return Ok(i);
             }
             let row = x.slice(s![i..=i, ..]);
@@ -118,7 +118,13 @@ impl Dynamics {
         let x = embedded(&self.spec.delays, states.slice_move(s![n - span - 1.., ..]));
         let periods = a_period_before(&self.spec, states, n - 1, lag);
         let given = |ahead: Array2<f64>| self.units.given(self.current(ahead));
-        forecaster.make(&self.lens(), x.view(), self.units.scaled(x.view()).view(), &periods, given)
+        forecaster.make(
+            &self.delay_embedding(),
+            x.view(),
+            self.units.scaled(x.view()).view(),
+            &periods,
+            given,
+        )
     }
 
     /// Learns the latest of these states beside the operator.
@@ -127,13 +133,13 @@ impl Dynamics {
         let learned = &mut forecaster.learned;
         learned.remember(&states.row(states.nrows() - 1).to_vec(), lag, continued);
         let known = self.operator.n_seen() >= 2;
-        let result = if known { learned.learn(&self.lens(), states, lag) } else { Ok(()) };
+        let result = if known { learned.learn(&self.delay_embedding(), states, lag) } else { Ok(()) };
         self.forecaster = Some(forecaster);
         result
     }
 
-    pub(super) fn lens(&self) -> Lens<'_> {
-        Lens { operator: &self.operator, units: &self.units, delays: &self.spec.delays }
+    pub(super) fn delay_embedding(&self) -> DelayEmbedding<'_> {
+        DelayEmbedding { operator: &self.operator, units: &self.units, delays: &self.spec.delays }
     }
 
     /// Rows for forecast queries from the states of a trajectory (n, d): each state with enough
@@ -175,7 +181,7 @@ impl Dynamics {
         let steps = forecaster.steps();
         let ahead = self.operator.forecast_unbounded(scaled.view(), &steps, Truncation::default())?;
         let ahead = self.states(ahead);
-        forecaster.mix(&self.lens(), x, scaled.view(), periods, ahead)
+        forecaster.mix(&self.delay_embedding(), x, scaled.view(), periods, ahead)
     }
 
     /// Standard deviation of each component about its forecast over each horizon, from weighted

@@ -240,19 +240,19 @@ fn targets(next: ArrayView2<'_, f64>, params: &OperatorSelectionParams) -> Array
     let typical = median_distance(next).unwrap_or(1.0);
     let rate = -0.5 / (params.test_width * typical).powi(2);
     let mut nearest = vec![f64::INFINITY; next.nrows()];
-    let (mut bumps, mut at) = (Vec::new(), 0);
+    let (mut gaussians, mut at) = (Vec::new(), 0);
     for _ in 0..params.test_functions.min(next.nrows()) {
         let distances = squared_distances(next, at);
-        bumps.push(distances.iter().map(|distance| (rate * distance).exp()).collect::<Vec<f64>>());
+        gaussians.push(distances.iter().map(|distance| (rate * distance).exp()).collect::<Vec<f64>>());
         nearest.iter_mut().zip(&distances).for_each(|(least, distance)| *least = least.min(*distance));
         at = (0..nearest.len()).max_by(|i, j| nearest[*i].total_cmp(&nearest[*j])).unwrap_or(0);
     }
-    let bumps = Array2::from_shape_fn((next.nrows(), bumps.len()), |(i, j)| bumps[j][i]);
+    let gaussians = Array2::from_shape_fn((next.nrows(), gaussians.len()), |(i, j)| gaussians[j][i]);
     let states = next.var_axis(Axis(0), 0.0).sum();
-    let mut out = ndarray::concatenate![Axis(1), next, bumps];
-    let n_bumps = out.ncols() - next.ncols();
+    let mut out = ndarray::concatenate![Axis(1), next, gaussians];
+    let n_gaussians = out.ncols() - next.ncols();
     for (j, mut column) in out.columns_mut().into_iter().enumerate() {
-        let variance = if j < next.ncols() { states } else { column.var(0.0) * n_bumps as f64 };
+        let variance = if j < next.ncols() { states } else { column.var(0.0) * n_gaussians as f64 };
         let size = variance.sqrt();
         column.mapv_inplace(|value| if size > 0.0 { value / size } else { 0.0 });
     }

@@ -22,13 +22,13 @@ impl Dynamics {
         x: ArrayView2<'_, f64>,
         lag: usize,
         continued: bool,
-        mut go_on: impl FnMut(usize) -> bool,
+        mut should_continue: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check_trajectory(x, lag, continued)?;
         if self.forecaster.is_some() {
-            return self.follow_and_judge(x, lag, continued, &mut go_on);
+            return self.follow_and_judge(x, lag, continued, &mut should_continue);
         }
-        self.follow_part(x, lag, continued, &mut go_on)
+        self.follow_part(x, lag, continued, &mut should_continue)
     }
 
     /// [`follow_while`](Self::follow_while) of a validated trajectory.
@@ -37,7 +37,7 @@ impl Dynamics {
         x: ArrayView2<'_, f64>,
         lag: usize,
         continued: bool,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let span = self.spec.delays.span();
         let needed = lag + span;
@@ -61,7 +61,8 @@ impl Dynamics {
             0
         } else {
             let (now, next) = self.paired(all.slice(s![first.., ..]), lag, n_pairs);
-            self.take_in(now.view(), next.view(), None, go_on).map_err(|error| error.shifted(unpaired))?
+            self.take_in(now.view(), next.view(), None, should_continue)
+                .map_err(|error| error.shifted(unpaired))?
         };
         let done = if learned == n_pairs { x.nrows() } else { learned + unpaired };
         let end = n_known + done;

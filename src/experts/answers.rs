@@ -37,7 +37,7 @@ impl Answers {
     }
 
     /// Views for the outputs of `n` rows.
-    pub fn told(&mut self, n: usize) -> Prequential<'_> {
+    pub fn prequential(&mut self, n: usize) -> Prequential<'_> {
         Prequential {
             predictions: Some(self.made.slice_mut(s![..n, ..])),
             deviations: Some(self.deviations.slice_mut(s![..n, ..])),
@@ -48,25 +48,25 @@ impl Answers {
         }
     }
 
-    /// [`told`](Self::told) without spreads that are not requested.
+    /// [`prequential`](Self::prequential) without spreads that are not requested.
     pub fn told_of(&mut self, n: usize, spread: Option<Spread>) -> Prequential<'_> {
-        let told = self.told(n);
+        let prequential = self.prequential(n);
         Prequential {
-            deviations: told.deviations.filter(|_| spread == Some(Spread::Deviation)),
-            spreads: told.spreads.filter(|_| spread == Some(Spread::Interval)),
-            ..told
+            deviations: prequential.deviations.filter(|_| spread == Some(Spread::Deviation)),
+            spreads: prequential.spreads.filter(|_| spread == Some(Spread::Interval)),
+            ..prequential
         }
     }
 
     /// Views for the requested outputs of `n` rows.
     pub fn told_like(&mut self, n: usize, asked: &Prequential<'_>) -> Prequential<'_> {
-        let told = self.told(n);
+        let prequential = self.prequential(n);
         Prequential {
-            predictions: told.predictions.filter(|_| !asked.asks_nothing()),
-            deviations: told.deviations.filter(|_| asked.deviations.is_some()),
-            spreads: told.spreads.filter(|_| asked.spreads.is_some()),
-            novelties: told.novelties.filter(|_| asked.novelties.is_some()),
-            ..told
+            predictions: prequential.predictions.filter(|_| !asked.asks_nothing()),
+            deviations: prequential.deviations.filter(|_| asked.deviations.is_some()),
+            spreads: prequential.spreads.filter(|_| asked.spreads.is_some()),
+            novelties: prequential.novelties.filter(|_| asked.novelties.is_some()),
+            ..prequential
         }
     }
 
@@ -168,23 +168,23 @@ impl Round {
 
     /// [`mix`](Self::mix)es all rows and outputs, and outputs predictions, spreads and novelty, the
     /// latter weighted by the models' shares over all outputs.
-    pub fn tell(
+    pub fn record(
         &mut self,
         answers: &[Answers],
         mixtures: &[Mixture],
         calibration: &Calibration,
-        told: &mut Prequential<'_>,
+        prequential: &mut Prequential<'_>,
     ) {
         let n = answers.first().map_or(0, |answers| answers.made.nrows());
         let mut novelties = vec![0.0; n];
         for (i, novelty) in novelties.iter_mut().enumerate() {
             for (c, mixture) in mixtures.iter().enumerate() {
                 let mixed = self.mix((i, c), answers.iter(), mixture);
-                mixed.tell((i, c), calibration, told);
+                mixed.record((i, c), calibration, prequential);
                 *novelty += mixed.novelty / mixtures.len() as f64;
             }
         }
-        told.tell_novelty(novelties.into_iter());
+        prequential.record_novelty(novelties.into_iter());
     }
 
     /// [`mix`](Self::mix)es, outputs, and learns the target or its winsorized value; returns the
@@ -195,9 +195,9 @@ impl Round {
         answers: impl Iterator<Item = &'a Answers>,
         target: (f64, impl FnOnce(f64) -> f64, f64),
         state: (&mut Mixture, &mut Calibration),
-        told: &mut Prequential<'_>,
+        prequential: &mut Prequential<'_>,
     ) -> (f64, f64) {
-        self.learn_refined(place, answers, |mixed| mixed, target, state, told)
+        self.learn_refined(place, answers, |mixed| mixed, target, state, prequential)
     }
 
     /// [`learn`](Self::learn) with a correction of the mixture.
@@ -208,13 +208,13 @@ impl Round {
         refined: impl FnOnce(Mixed) -> Mixed,
         (came, limited, weight): (f64, impl FnOnce(f64) -> f64, f64),
         (mixture, calibration): (&mut Mixture, &mut Calibration),
-        told: &mut Prequential<'_>,
+        prequential: &mut Prequential<'_>,
     ) -> (f64, f64) {
         let mixed = self.mix(place, answers, mixture);
         let better = refined(mixed);
         let target = limited(better.made);
         mixture.learn_from(Said { made: &self.made, sure: &self.sure }, mixed.made, target, weight);
-        better.tell(place, calibration, told);
+        better.record(place, calibration, prequential);
         if weight > 0.0 {
             calibration.meet(place.1, better.made, (came, target), better.spread);
         }
@@ -263,9 +263,14 @@ impl Mixed {
     }
 
     /// Outputs it.
-    pub fn tell(&self, place: (usize, usize), calibration: &Calibration, told: &mut Prequential<'_>) {
+    pub fn record(
+        &self,
+        place: (usize, usize),
+        calibration: &Calibration,
+        prequential: &mut Prequential<'_>,
+    ) {
         let spread = |which| if which == Spread::Deviation { self.deviation } else { self.spread };
-        told.tell(place, self.made, spread, calibration);
+        prequential.record(place, self.made, spread, calibration);
     }
 }
 

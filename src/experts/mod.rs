@@ -29,7 +29,7 @@ use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::check_width;
 use answers::{Answers, Round};
 use blend::{mix, side_by_side, stacked, weights};
-use undo_log::Journal;
+use undo_log::UndoLog;
 
 /// A mixture of predictions that a [`Loss`] judges.
 pub(crate) type Mixture = crate::online::mixture::Mixture<Loss>;
@@ -76,7 +76,7 @@ pub struct Experts<M> {
     /// One for each output; empty before the first row.
     mixtures: Vec<Mixture>,
     calibration: Calibration,
-    journal: Journal<M>,
+    undo_log: UndoLog<M>,
     /// Scratch for one row and output.
     round: Round,
 }
@@ -109,17 +109,19 @@ impl<M: CompleteModel + Clone> AsExpert for M {}
 fn answer_alone<M: CompleteModel + ?Sized>(
     model: &M,
     x: ArrayView2<'_, f64>,
-    told: Prequential<'_>,
+    prequential: Prequential<'_>,
 ) -> Result<()> {
-    for (asked, spread) in [(told.deviations, Spread::Deviation), (told.spreads, Spread::Interval)] {
+    for (asked, spread) in
+        [(prequential.deviations, Spread::Deviation), (prequential.spreads, Spread::Interval)]
+    {
         if let Some(mut spreads) = asked {
             spreads.assign(&model.predict_with_spread(x, spread)?.1);
         }
     }
-    if let Some(mut predictions) = told.predictions {
+    if let Some(mut predictions) = prequential.predictions {
         predictions.assign(&model.predict(x)?);
     }
-    if let Some(mut novelties) = told.novelties {
+    if let Some(mut novelties) = prequential.novelties {
         novelties.assign(&model.novelty(x)?);
     }
     Ok(())
@@ -151,8 +153,8 @@ impl<M: AsExpert> Member<M> {
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<()> {
         self.make_room(y.dim());
-        let told = self.answers.told(x.nrows());
-        self.model.as_model_mut().learn_prequential(x, y, weights, told, &mut |_| true).map(|_| ())
+        let prequential = self.answers.prequential(x.nrows());
+        self.model.as_model_mut().learn_prequential(x, y, weights, prequential, &mut |_| true).map(|_| ())
     }
 
     fn make_room(&mut self, shape: (usize, usize)) {
@@ -174,7 +176,7 @@ impl<M: AsExpert> Member<M> {
         for member in members {
             member.make_room(y.dim());
             if let Some(stream) = member.model.as_stream_mut() {
-                heads.push(stream, member.answers.told(x.nrows()));
+                heads.push(stream, member.answers.prequential(x.nrows()));
             }
         }
         heads.learn((x, y), weights)
@@ -216,7 +218,7 @@ impl<M: AsExpert> Experts<M> {
             spec: mixture,
             mixtures: Vec::new(),
             calibration: Calibration::default(),
-            journal: Journal::new(),
+            undo_log: UndoLog::new(),
             round: Round::default(),
         })
     }
@@ -244,26 +246,26 @@ impl<M: AsExpert> Experts<M> {
     }
 
     /// Outputs the requested predictions, spreads and novelty in the current state.
-    fn answer(&self, x: ArrayView2<'_, f64>, mut told: Prequential<'_>) -> Result<()> {
+    fn answer(&self, x: ArrayView2<'_, f64>, mut prequential: Prequential<'_>) -> Result<()> {
         let mut round = Round::default();
         for start in (0..x.nrows()).step_by(AT_ONCE) {
             let rows = start..x.nrows().min(start + AT_ONCE);
-            let (x, mut told) = (x.slice(s![rows.clone(), ..]), told.rows(rows));
+            let (x, mut prequential) = (x.slice(s![rows.clone(), ..]), prequential.rows(rows));
             let mut answers = vec![Answers::zeros((x.nrows(), self.mixtures.len())); self.members.len()];
             let members = self.members.iter().zip(&mut answers).enumerate();
             let counting = members.filter(|(e, _)| self.counts(*e)).map(|(_, member)| member);
             for group in by_basis(counting, |(member, _)| member.basis_of) {
                 let mut heads = Heads::new();
                 for (member, answers) in group {
-                    let told = answers.told_like(x.nrows(), &told);
+                    let prequential = answers.told_like(x.nrows(), &prequential);
                     match member.model.as_stream() {
-                        Some(stream) => heads.push(stream, told),
-                        None => answer_alone(member.model.as_model(), x, told)?,
+                        Some(stream) => heads.push(stream, prequential),
+                        None => answer_alone(member.model.as_model(), x, prequential)?,
                     }
                 }
                 heads.answer(x)?;
             }
-            round.tell(&answers, &self.mixtures, &self.calibration, &mut told);
+            round.record(&answers, &self.mixtures, &self.calibration, &mut prequential);
         }
         Ok(())
     }
@@ -275,7 +277,7 @@ impl<M: AsExpert> Experts<M> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
+        mut prequential: Prequential<'_>,
     ) -> Result<()> {
         if self.n_outputs().is_none() {
             self.mixtures = vec![Mixture::new(self.spec, Loss::Squared, self.members.len()); y.ncols()];
@@ -295,7 +297,7 @@ impl<M: AsExpert> Experts<M> {
             for (c, (mixture, target)) in self.mixtures.iter_mut().zip(y).enumerate() {
                 let answers = self.members.iter().map(|expert| &expert.answers);
                 let state = (mixture, &mut self.calibration);
-                self.round.learn((i, c), answers, (*target, |_| *target, weight), state, &mut told);
+                self.round.learn((i, c), answers, (*target, |_| *target, weight), state, &mut prequential);
             }
         }
         Ok(())
@@ -307,14 +309,14 @@ impl<M: AsExpert> Experts<M> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
-        if !go_on(0) {
+        if !should_continue(0) {
             return Ok(0);
         }
         self.open_journal();
-        match self.learn_part(x, y, weights, told) {
+        match self.learn_part(x, y, weights, prequential) {
             Ok(()) => {
                 self.note(x, y, weights);
                 Ok(1)
@@ -341,7 +343,7 @@ impl<M: AsExpert> Model for Experts<M> {
         self.models().any(|model| model.can_refuse(weights))
     }
 
-    /// The experts learn 256 rows at a time, before which `go_on` is called. If an expert can
+    /// The experts learn 256 rows at a time, before which `should_continue` is called. If an expert can
     /// refuse a row, a call of several rows begins with a copy of all experts, and calls of one row
     /// make one periodically.
     fn learn_prequential(
@@ -349,20 +351,20 @@ impl<M: AsExpert> Model for Experts<M> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        mut prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         if x.nrows() == 1 && self.can_refuse(weights) {
-            return self.learn_single(x, y, weights, told, go_on);
+            return self.learn_single(x, y, weights, prequential, should_continue);
         }
-        self.journal = Journal::new();
+        self.undo_log = UndoLog::new();
         let before = self.can_refuse(weights).then(|| self.clone());
         let mut done = 0;
-        while done < x.nrows() && go_on(done) {
+        while done < x.nrows() && should_continue(done) {
             let end = x.nrows().min(done + PART);
             let rows = s![done..end, ..];
-            let part = told.rows(done..end);
+            let part = prequential.rows(done..end);
             let weights = weights.map(|weights| weights.slice_move(s![done..end]));
             if let Err(error) = self.learn_part(x.slice(rows), y.slice(rows), weights, part) {
                 if let Some(before) = before {

@@ -15,14 +15,14 @@ const MOST: usize = 256;
 /// A row that one expert refuses must leave all of them unchanged, also those that have learned it.
 /// A copy for each row would cost many times as much as learning it.
 #[derive(Clone)]
-pub(super) struct Journal<M> {
+pub(super) struct UndoLog<M> {
     before: Option<(Vec<Member<M>>, Vec<Mixture>, Calibration)>,
     x: Vec<f64>,
     y: Vec<f64>,
     weights: Vec<f64>,
 }
 
-impl<M> Journal<M> {
+impl<M> UndoLog<M> {
     pub(super) fn new() -> Self {
         Self { before: None, x: Vec::new(), y: Vec::new(), weights: Vec::new() }
     }
@@ -31,12 +31,12 @@ impl<M> Journal<M> {
 impl<M: AsExpert> Experts<M> {
     /// Prepares for a row that may have to be undone.
     pub(super) fn open_journal(&mut self) {
-        let journal = &mut self.journal;
-        if journal.before.is_none() || journal.weights.len() == MOST {
-            journal.before = Some((self.members.clone(), self.mixtures.clone(), self.calibration.clone()));
-            journal.x.clear();
-            journal.y.clear();
-            journal.weights.clear();
+        let undo_log = &mut self.undo_log;
+        if undo_log.before.is_none() || undo_log.weights.len() == MOST {
+            undo_log.before = Some((self.members.clone(), self.mixtures.clone(), self.calibration.clone()));
+            undo_log.x.clear();
+            undo_log.y.clear();
+            undo_log.weights.clear();
         }
     }
 
@@ -47,14 +47,14 @@ impl<M: AsExpert> Experts<M> {
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
     ) {
-        self.journal.x.extend(x);
-        self.journal.y.extend(y);
-        self.journal.weights.push(weights.map_or(1.0, |weights| weights[0]));
+        self.undo_log.x.extend(x);
+        self.undo_log.y.extend(y);
+        self.undo_log.weights.push(weights.map_or(1.0, |weights| weights[0]));
     }
 
     /// Restores the state before the latest row.
     pub(super) fn take_back(&mut self) {
-        let Journal { before, x, y, weights } = std::mem::replace(&mut self.journal, Journal::new());
+        let UndoLog { before, x, y, weights } = std::mem::replace(&mut self.undo_log, UndoLog::new());
         let Some((members, mixtures, calibration)) = before else { return };
         (self.members, self.mixtures, self.calibration) = (members, mixtures, calibration);
         let (width, outputs) = (x.len() / weights.len().max(1), y.len() / weights.len().max(1));

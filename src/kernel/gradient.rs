@@ -8,7 +8,7 @@ use crate::linalg::{loops, padded};
 
 impl Kernel {
     /// Adds to `out` (d) the gradient with respect to `x` of `sum_j a_j k(x, p_j)` over the points of `set`.
-    /// O(m d), or O(m d + r d) with a map to r columns. Where a kernel has none, at its peak or ridge, it adds
+    /// O(m d), or O(m d + r d) with a map to r columns. Where a kernel has no gradient, at its peak or ridge, it adds
     /// the mean of what is on either side: nothing.
     ///
     /// # Panics

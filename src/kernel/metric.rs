@@ -6,7 +6,7 @@ use super::shape::LARGEST;
 use crate::error::{Error, Result, in_range};
 use crate::linalg::{Panel, loops, padded};
 
-/// How far apart points are along each direction: `A` of `k(Ax, Ay)`.
+/// Scale of the distance along each direction: `A` of `k(Ax, Ay)`.
 ///
 /// An irrelevant column gets a small factor, an important one a large factor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ use crate::linalg::{Panel, loops, padded};
 pub enum Metric {
     /// One factor for each column: `diag(a)`, automatic relevance determination.
     Diagonal(Vec<f64>),
-    /// The rows of `A` (r, d): for columns that matter together.
+    /// The rows of `A` (r, d): combinations of columns.
     Full(Vec<Vec<f64>>),
 }
 
@@ -56,7 +56,7 @@ impl Metric {
     }
 }
 
-/// A [`Metric`] that was checked, laid out to be multiplied by.
+/// A validated [`Metric`], in the layout of matrix products.
 #[derive(Clone, Debug)]
 pub(crate) enum Map {
     Diagonal(Vec<f64>),

@@ -84,8 +84,8 @@ impl KernelSpec {
         }
     }
 
-    /// Whether points may be so similar to themselves that they bring out the rounding of learners that
-    /// otherwise never fail. Neither the width nor a bandwidth has a part in it.
+    /// Whether the similarity of a point to itself may be so large that learners which otherwise never fail
+    /// may fail by rounding. Depends neither on the width nor on a bandwidth.
     pub(crate) fn is_steep(&self) -> bool {
         self.resolve(0).is_ok_and(|kernel| kernel.bound() > 10.0)
     }

@@ -1,4 +1,4 @@
-//! The stored points, laid out for comparing one row with all of them.
+//! The stored points, in a layout for comparing one row with all of them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) const WIDE: usize = 12;
 /// two digits or more and is computed again from the points.
 const CANCELLATION: f64 = 1e-2;
 
-/// Some neighbouring columns of a point.
+/// A range of columns of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     pub start: usize,
@@ -38,10 +38,10 @@ impl Columns {
 pub struct PointSet {
     /// One row a point, one column a feature.
     panel: Panel,
-    /// The same point after point.
+    /// The same, point by point.
     entries: Vec<f64>,
     squared_norms: Vec<f64>,
-    /// The same points as kernels see them that map some of their columns first.
+    /// The points after the maps of kernels that map some of their columns first.
     mapped: Vec<MappedSet>,
 }
 
@@ -166,7 +166,7 @@ impl PointSet {
         columns.of(self.point(i))
     }
 
-    /// Puts a point in the place of the one there.
+    /// Replaces a point.
     ///
     /// # Panics
     ///
@@ -183,7 +183,7 @@ impl PointSet {
         }
     }
 
-    /// Forgets all but the first `len` points.
+    /// Drops all but the first `len` points.
     pub fn truncate(&mut self, len: usize) {
         self.panel.truncate(len, self.width());
         self.entries.truncate(len * self.width());
@@ -292,7 +292,7 @@ impl PointSet {
         }
         let is_lost = |value: f64, own: f64| value < CANCELLATION * (squared_norm + own);
         for (group, (values, own)) in values.chunks_mut(LANES).zip(own.chunks(LANES)).enumerate() {
-            // Most groups have none: asked without branches, so that the answer comes for all numbers at once.
+            // Most groups have none: evaluated without branches, by vector instructions.
             if !values.iter().zip(own).fold(false, |any, (value, own)| any | is_lost(*value, *own)) {
                 continue;
             }

@@ -14,7 +14,7 @@ const MOST_PRODUCTS: usize = 1024;
 /// One product of a kernel that is a sum of such: `weight` times a factor for each of some groups of columns.
 #[derive(Clone, Debug)]
 pub(crate) struct SeparateProduct {
-    /// What the product is multiplied by.
+    /// Factor of the product.
     pub weight: f64,
     /// Factors by the group whose columns they compare, in the order of the groups.
     pub factors: Vec<(usize, Factor)>,

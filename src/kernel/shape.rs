@@ -3,7 +3,7 @@
 /// Similarities are kept below this, so that no sum of products of them can overflow.
 pub(crate) const LARGEST: f64 = 1e50;
 
-/// What a shape is a function of.
+/// The comparison that a shape is a function of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     /// `|x - y|^2`
@@ -51,13 +51,13 @@ pub(super) enum Separation {
 
 /// A positive definite function of one comparison of two points.
 pub(super) trait Shape: std::fmt::Debug + Send + Sync {
-    /// What it is a function of.
+    /// Its comparison.
     fn comparison(&self) -> Comparison;
 
     /// Turns comparisons into similarities, in place.
     fn apply(&self, values: &mut [f64]);
 
-    /// The similarity of two points that compare so.
+    /// The similarity of two points with this comparison.
     fn at(&self, comparison: f64) -> f64 {
         let mut value = [comparison];
         self.apply(&mut value);
@@ -78,7 +78,7 @@ pub(super) trait Shape: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Where random Fourier features draw their frequencies; `None` if it has no such density.
+    /// Density of the frequencies of random Fourier features; `None` if it has none.
     fn spectral_density(&self) -> Option<SpectralDensity> {
         None
     }

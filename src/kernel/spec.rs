@@ -1,4 +1,4 @@
-//! Kernels as they are written down: in a model file, on a command line, in Python.
+//! Specifications of kernels, for model files, the command line and Python.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,14 +55,14 @@ pub enum KernelSpec {
     Sum {
         /// Zero or positive, one for each kernel.
         weights: Vec<f64>,
-        /// What is summed.
+        /// The terms.
         kernels: Vec<KernelSpec>,
     },
     /// See [`Kernel::mapped`](super::Kernel::mapped).
     Mapped {
         /// The map.
         metric: Metric,
-        /// What compares points after it.
+        /// The kernel of mapped points.
         kernel: Box<KernelSpec>,
     },
     /// See [`Kernel::product`](super::Kernel::product).
@@ -71,7 +71,7 @@ pub enum KernelSpec {
         first: Box<KernelSpec>,
         /// Applies to the last columns, or to all.
         second: Box<KernelSpec>,
-        /// How many these are; `None`: both see all columns.
+        /// Number of these columns; `None`: both use all columns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         second_width: Option<usize>,
     },

@@ -7,7 +7,7 @@ use super::shape::{Comparison, Shape, SpectralDensity};
 use super::spec::KernelSpec;
 use crate::error::{Result, not_negative, positive};
 
-/// A kernel ready to use: parameters checked, defaults filled in.
+/// A kernel with validated parameters, and with defaults filled in.
 ///
 /// ```
 /// use kernelstream::kernel::Kernel;
@@ -71,7 +71,7 @@ impl Term {
         }
     }
 
-    /// The most that a point can be similar to itself.
+    /// Upper bound of the similarity of a point to itself.
     fn bound(&self) -> f64 {
         self.weight
             * match &self.form {
@@ -162,7 +162,7 @@ impl Kernel {
         Ok(Self { terms, spec: KernelSpec::Sum { weights, kernels } })
     }
 
-    /// How this kernel is written down.
+    /// Its specification.
     #[must_use]
     pub fn spec(&self) -> &KernelSpec {
         &self.spec
@@ -204,12 +204,12 @@ impl Kernel {
         if let [term] = self.terms.as_slice() { term.constant_diag() } else { None }
     }
 
-    /// The most that a point can be similar to itself; infinity where there is no bound.
+    /// Upper bound of the similarity of a point to itself; infinity if there is none.
     pub(super) fn bound(&self) -> f64 {
         self.terms.iter().filter(|term| term.weight > 0.0).map(Term::bound).sum()
     }
 
-    /// Where random Fourier features of this kernel draw their frequencies; `None` for a sum, a product,
+    /// Density of the frequencies of random Fourier features; `None` for a sum, a product,
     /// and a kernel that has no such density.
     pub(crate) fn spectral_density(&self) -> Option<SpectralDensity> {
         match (&self.spec, self.terms.as_slice()) {

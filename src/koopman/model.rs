@@ -234,16 +234,16 @@ impl Koopman {
         self.learn_while(x, next, |_| true).map(|_| ())
     }
 
-    /// [`learn`](Self::learn) with a callback: before each block of pairs `go_on` gets the number
+    /// [`learn`](Self::learn) with a callback: before each block of pairs `should_continue` gets the number
     /// of pairs done, and returns whether to continue; a later call with the other pairs then gives
     /// the same model as one call, to the bit. Returns how many pairs were learned.
     pub fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
-        go_on: impl FnMut(usize) -> bool,
+        should_continue: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
-        self.learn_weighted_while(x, next, None, go_on)
+        self.learn_weighted_while(x, next, None, should_continue)
     }
 
     /// [`learn_while`](Self::learn_while) of pairs that count as often as their weights say, above 0 and at
@@ -253,7 +253,7 @@ impl Koopman {
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut go_on: impl FnMut(usize) -> bool,
+        mut should_continue: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check_pairs(x, next)?;
         self.check_weights(x, weights)?;
@@ -267,7 +267,7 @@ impl Koopman {
         };
         let weights = weights.map(|weights| weights.to_vec());
         let width = x.ncols() - self.n_controls();
-        let learned = self.take_in(x.nrows(), width, pair, weights.as_deref(), &mut go_on)?;
+        let learned = self.take_in(x.nrows(), width, pair, weights.as_deref(), &mut should_continue)?;
         self.tail = None;
         Ok(learned)
     }
@@ -280,21 +280,23 @@ impl Koopman {
         width: usize,
         pair: impl Fn(usize, &mut Vec<f64>),
         weights: Weights<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let before = self.snapshot(n);
         self.begin(width)?;
         let mut pairs = std::mem::take(&mut self.pairs);
         let mut done = 0;
         // Pairs left by an interrupt come first.
-        let mut result = self.drain(&mut || go_on(0));
-        while done < n && matches!(result, Ok(true)) && go_on(done) {
+        let mut result = self.drain(&mut || should_continue(0));
+        while done < n && matches!(result, Ok(true)) && should_continue(done) {
             let at_once = if self.replay.is_some() { 1 } else { self.block_size() };
             let end = n.min(done + at_once);
             pairs.clear();
             (done..end).for_each(|i| pair(i, &mut pairs));
             let weights = weights.map(|all| &all[done..end]);
-            result = self.receive(&pairs, weights, &mut || go_on(end)).map_err(|error| error.shifted(done));
+            result = self
+                .receive(&pairs, weights, &mut || should_continue(end))
+                .map_err(|error| error.shifted(done));
             done = end;
         }
         self.pairs = pairs;
@@ -312,16 +314,16 @@ impl Koopman {
         self.flush_while(|| true).map(|_| ())
     }
 
-    /// [`flush`](Self::flush) that stops between blocks of pairs when `go_on` returns false;
+    /// [`flush`](Self::flush) that stops between blocks of pairs when `should_continue` returns false;
     /// returns whether it is complete. If not, the next learning call continues it, with the same
     /// result.
-    pub fn flush_while(&mut self, mut go_on: impl FnMut() -> bool) -> Result<bool> {
+    pub fn flush_while(&mut self, mut should_continue: impl FnMut() -> bool) -> Result<bool> {
         let before = self.snapshot(usize::MAX / 2);
         self.derived = Derived::default();
         if let Some(replay) = &mut self.replay {
             replay.open();
         }
-        self.drain(&mut go_on).inspect_err(|_| self.restore(before))
+        self.drain(&mut should_continue).inspect_err(|_| self.restore(before))
     }
 
     /// Whether an interrupted replay buffer is still being emptied.
@@ -342,12 +344,12 @@ impl Koopman {
         &mut self,
         pairs: &[f64],
         weights: Weights<'_>,
-        go_on: &mut dyn FnMut() -> bool,
+        should_continue: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
         if let Some(replay) = &mut self.replay {
             replay.push(pairs);
             self.n_seen += 1;
-            return self.drain(go_on);
+            return self.drain(should_continue);
         }
         self.learn_pairs(pairs, weights)?;
         self.n_seen += (pairs.len() / self.pair_width().unwrap_or(1)) as u64;
@@ -355,11 +357,11 @@ impl Koopman {
     }
 
     /// Learns the pairs that the replay buffer releases, if any; returns whether that is complete.
-    fn drain(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+    fn drain(&mut self, should_continue: &mut dyn FnMut() -> bool) -> Result<bool> {
         let Some(mut replay) = self.replay.take() else { return Ok(true) };
         let mut result = Ok(true);
         while matches!(result, Ok(true)) && replay.is_open() {
-            if !go_on() {
+            if !should_continue() {
                 result = Ok(false);
             } else if replay.shuffle(self.block_size()) {
                 let learned = self.learn_pairs(replay.shuffled(), None).map_err(|error| match error {

@@ -35,7 +35,7 @@ impl Koopman {
         x: ArrayView2<'_, f64>,
         lag: usize,
         continued: bool,
-        mut go_on: impl FnMut(usize) -> bool,
+        mut should_continue: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check_trajectory(x, lag, continued)?;
         let before = self.tail.take();
@@ -53,7 +53,7 @@ impl Koopman {
                 pairs.extend(state(i));
                 pairs.extend(x.slice(s![i + unpaired, ..width]));
             };
-            self.take_in(n, width, pair, None, &mut go_on)
+            self.take_in(n, width, pair, None, &mut should_continue)
         };
         let learned = match learned {
             Ok(learned) => learned,

@@ -39,7 +39,7 @@ pub(crate) struct LogOdds<const N: usize> {
 }
 
 impl<const N: usize> LogOdds<N> {
-    /// Before the first row: as sure of the weights as after this many rows of even odds.
+    /// Initial state: a prior that counts as this many rows of even odds.
     pub fn new(weights: [f64; N], prior: [f64; N]) -> Self {
         let mut curvature = [[0.0; N]; N];
         prior.into_iter().enumerate().for_each(|(i, prior)| curvature[i][i] = 0.25 * prior);
@@ -75,7 +75,7 @@ impl<const N: usize> LogOdds<N> {
         self.weights.iter_mut().zip(step).for_each(|(to, step)| *to -= weight * slope * step);
     }
 
-    /// Whether it is a state that learning can reach.
+    /// Whether learning can reach this state.
     pub fn is_sound(&self) -> bool {
         self.weights.iter().all(|weight| weight.abs() <= LARGEST)
             && solve(&self.curvature, [0.0; N]).is_some()
@@ -96,15 +96,15 @@ impl<const N: usize> LogOdds<N> {
         self.set_triangle(numbers.get(N..).unwrap_or_default());
     }
 
-    /// Sets the triangle, as far as the values go.
+    /// Sets the triangle from the values.
     pub fn set_triangle(&mut self, values: &[f64]) {
         let places = self.curvature.iter_mut().enumerate().flat_map(|(i, row)| row[..=i].iter_mut());
         places.zip(values).for_each(|(to, from)| *to = *from);
     }
 }
 
-/// What a positive definite matrix, given by its lower triangle, takes to `right`: by its Cholesky factor; `None` where it
-/// is none.
+/// Solves with a positive definite matrix, given by its lower triangle, for `right`, by its Cholesky factor; `None` if it
+/// is not positive definite.
 fn solve<const N: usize>(matrix: &[[f64; N]; N], right: [f64; N]) -> Option<[f64; N]> {
     let (mut factor, mut x) = (*matrix, right);
     for i in 0..N {

@@ -3,9 +3,9 @@
 //! A learner holds one weight for each coordinate and output. When the basis grows, the new
 //! coordinate of everything learned so far is zero, so a learner appends zeros and continues.
 //!
-//! An own learner is a type with a [`Learner`], used in a [`Stream`](crate::stream::Stream) as it is (see
+//! A learner of your own is a type with a [`Learner`], used directly in a [`Stream`](crate::stream::Stream) (see
 //! `examples/own_learner.rs`); one of second order is shorter, a [`SecondOrderRule`] that a [`SecondOrder`]
-//! learner follows. Those that model files and Python know are an enum, [`AnyLearner`].
+//! learner follows. The learners of model files and Python are an enum, [`AnyLearner`].
 
 mod any;
 mod centre;
@@ -48,9 +48,9 @@ use crate::persist::{Reader, Writer};
 
 /// A linear learner with a weight for each coordinate and each output.
 ///
-/// The first six methods are what it takes. A [`StreamLearner`], as a stream takes it, implements [`LearnerLimits`],
-/// [`LearnerBlocks`], [`LearnerMemory`] and [`LearnerUncertainty`] too, whose methods all have defaults: they make it
-/// faster, and say more of it.
+/// The first six methods are required. A stream needs a [`StreamLearner`], which also implements [`LearnerLimits`],
+/// [`LearnerBlocks`], [`LearnerMemory`] and [`LearnerUncertainty`]. Their methods all have defaults; implementing them
+/// makes a learner faster and supports more queries.
 pub trait Learner: Send + Sync {
     /// The weights (dim, outputs).
     fn weights(&self) -> &Panel;
@@ -58,13 +58,13 @@ pub trait Learner: Send + Sync {
     /// Fixes the number of outputs, once, before the first row.
     fn begin(&mut self, n_outputs: usize);
 
-    /// Appends coordinates of which nothing is known yet, until there are `dim`.
+    /// Appends coordinates without information, until there are `dim`.
     fn grow(&mut self, dim: usize);
 
-    /// Forgets all coordinates beyond the first `dim`: those that a row brought which was refused.
+    /// Drops all coordinates beyond the first `dim`: those of a row that was refused.
     fn shrink(&mut self, dim: usize);
 
-    /// What the learner predicts at `z`, into `out` (one number an output). `residual` is the coordinate
+    /// The prediction at `z`, into `out` (one number an output). `residual` is the coordinate
     /// that this point would add to the basis, or 0.
     fn predict(&self, z: &Coordinates, residual: f64, out: &mut [f64]);
 
@@ -83,26 +83,26 @@ pub trait Learner: Send + Sync {
         self.weights().cols()
     }
 
-    /// Follows the basis to other coordinates. As it stands, by starting again.
+    /// Follows the basis to other coordinates; by default by a restart.
     fn change_basis(&mut self, change: &ChangeOfBasis) {
         self.shrink(0);
         self.grow(change.dim());
     }
 }
 
-/// What a [`Learner`] takes and what it may refuse, as far as it is known beforehand. By default any target, which it may
-/// refuse, and which has a loss.
+/// Accepted targets and possible failures of a [`Learner`]. By default it accepts any target, may fail, and every
+/// row has a loss.
 pub trait LearnerLimits: Learner {
-    /// Says how many coordinates there will be at most, so that storage need grow no further.
+    /// Announces the largest number of coordinates, so that storage is reserved once.
     fn expect(&mut self, _most: usize) {}
 
-    /// Refuses this many coordinates and outputs, all there from the first row on, if they take more memory
-    /// than a specification may ask for.
+    /// Refuses this many coordinates and outputs, which all exist from the first row on, if they need more memory
+    /// than a specification may request.
     fn check_size(&self, dim: usize, n_outputs: usize) -> Result<()> {
         affordable("the weights of all coordinates and outputs", dim, n_outputs)
     }
 
-    /// The largest target, in size, that the loss takes.
+    /// Largest absolute target that the loss accepts.
     fn largest_target(&self) -> f64 {
         f64::INFINITY
     }
@@ -120,7 +120,7 @@ pub trait LearnerLimits: Learner {
     }
 }
 
-/// Rows of a [`Learner`] in blocks, by matrix products. By default each goes by itself.
+/// Blocks of rows of a [`Learner`], by matrix products. By default row by row.
 pub trait LearnerBlocks: Learner {
     /// Fewest coordinates with which [`learn_block`](Self::learn_block) is faster than single rows;
     /// `usize::MAX` where it does nothing.
@@ -136,41 +136,40 @@ pub trait LearnerBlocks: Learner {
         Ok(0)
     }
 
-    /// Whether [`learn_block`](Self::learn_block) takes rows of which some have a coordinate that those before them have
-    /// not, after [`grow`](Learner::grow).
+    /// Whether [`learn_block`](Self::learn_block) accepts rows that add coordinates, after [`grow`](Learner::grow).
     fn grows_in_blocks(&self) -> bool {
         false
     }
 }
 
-/// A [`Learner`] that remembers rows, so that coordinates added later have values in them. By default it remembers none.
+/// Stored rows of a [`Learner`], so that coordinates added later have values in them. By default there are none.
 pub trait LearnerMemory: Learner {
     /// Rows that the learner stores, so that it can get their values in an additional coordinate.
     fn memory(&self) -> Option<&Memory> {
         None
     }
 
-    /// Takes down the value of the coordinate just grown in each row of the [`memory`](Self::memory).
+    /// Records the value of the latest coordinate in each row of the [`memory`](Self::memory).
     fn backfill(&mut self, _newest: &[f64]) {}
 
-    /// Remembers the row just learned.
+    /// Stores the row just learned.
     fn store(&mut self, _x: &[f64], _z: &Coordinates, _y: &[f64], _weight: f64) {}
 }
 
-/// What a [`Learner`] knows of its weights. By default that they are the slopes of its predictions.
+/// Covariance and slopes of a [`Learner`]. By default the slopes are the weights, without a covariance.
 pub trait LearnerUncertainty: Learner {
-    /// How sure the weights are; `None` where the learner does not know.
+    /// Covariance of the weights; `None` if not available.
     fn covariance(&self) -> Option<Covariance<'_>> {
         None
     }
 
     /// `z'Pz` of the rows that the latest [`learn`](Learner::learn) or [`learn_block`](LearnerBlocks::learn_block) learned, each
-    /// with the `P` before it; of no meaning without a [`covariance`](Self::covariance).
+    /// with the `P` before it; meaningless without a [`covariance`](Self::covariance).
     fn learned_leverages(&self) -> &[f64] {
         &[]
     }
 
-    /// Whether targets are learned as differences to a value that the rows before them give.
+    /// Whether targets are learned as differences to a constant of the rows before them.
     fn centers(&self) -> bool {
         false
     }
@@ -181,12 +180,12 @@ pub trait LearnerUncertainty: Learner {
     }
 }
 
-/// A [`Learner`] with all that a [`Stream`](crate::stream::Stream) asks of it.
+/// A [`Learner`] with everything that a [`Stream`](crate::stream::Stream) uses.
 pub trait StreamLearner: LearnerLimits + LearnerBlocks + LearnerMemory + LearnerUncertainty {}
 
 impl<L: LearnerLimits + LearnerBlocks + LearnerMemory + LearnerUncertainty + ?Sized> StreamLearner for L {}
 
-/// A [`Learner`] that goes into a model file.
+/// A [`Learner`] that can be saved.
 pub trait LearnerFile: StreamLearner {
     /// Writes what was learned.
     fn write(&self, out: &mut Writer);
@@ -195,16 +194,15 @@ pub trait LearnerFile: StreamLearner {
     fn read(&mut self, from: &Reader<'_>) -> Result<()>;
 }
 
-/// What a [`Stream`](crate::stream::Stream) is made with: a [`Learner`], whichever it is, or an
-/// [`AnyLearner`].
+/// Argument of a [`Stream`](crate::stream::Stream): a [`Learner`] of any type, or an [`AnyLearner`].
 pub trait AsLearner: Clone + Send + Sync {
-    /// The learner itself, or what all of [`AnyLearner`] have in common.
+    /// The learner itself, or the common interface of [`AnyLearner`].
     type Target: StreamLearner + ?Sized;
 
     /// The learner.
     fn as_learner(&self) -> &Self::Target;
 
-    /// The learner, to be changed.
+    /// The learner, mutable.
     fn as_learner_mut(&mut self) -> &mut Self::Target;
 }
 

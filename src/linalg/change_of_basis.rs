@@ -1,14 +1,13 @@
-//! From one set of coordinates to another.
+//! Changes of coordinates.
 
 use faer::Mat;
 
-/// How the coordinates of all points changed, all at once.
+/// A change of the coordinates of all points.
 #[derive(Clone, Debug)]
 pub enum ChangeOfBasis {
-    /// There are now `dim` coordinates that have nothing to do with those before: weights learned on
-    /// those are worth nothing.
+    /// There are now `dim` unrelated coordinates: weights on the previous ones are useless.
     Restart {
-        /// How many there are.
+        /// Their number.
         dim: usize,
     },
     /// The new coordinates are this matrix (new, old) times the old ones.
@@ -16,7 +15,7 @@ pub enum ChangeOfBasis {
 }
 
 impl ChangeOfBasis {
-    /// How many coordinates there are now.
+    /// Number of coordinates after the change.
     #[must_use]
     pub fn dim(&self) -> usize {
         match self {

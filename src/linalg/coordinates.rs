@@ -6,12 +6,12 @@ use super::lanes::Lanes;
 use super::loops;
 
 thread_local! {
-    /// What this thread has for rows that are only predicted, of which one may lead to another.
+    /// Scratch of this thread for rows that are only predicted; calls may be nested.
     static SPARE: RefCell<Vec<Coordinates>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `work` with coordinates of this thread, of any length and content: a model that is only asked needs
-/// no scratch of its own, so that many may ask it at once.
+/// Calls `work` with coordinates of this thread, of any length and content: queries need no scratch of the
+/// model, so that several threads can run them at once.
 pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Coordinates) -> T) -> T {
     let mut scratch = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
     let result = work(&mut scratch);
@@ -21,7 +21,7 @@ pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Coordinates) -> T) -> T {
 
 /// The coordinates of one point, padded with zeros to whole groups of lanes.
 ///
-/// Made once and reused for every row: after the first rows nothing is allocated.
+/// Allocated once and reused for every row.
 #[derive(Clone, Debug, Default)]
 pub struct Coordinates {
     values: Lanes,
@@ -29,7 +29,7 @@ pub struct Coordinates {
     scratch: Scratch,
 }
 
-/// Two vectors for whoever computes coordinates, of any length and content.
+/// Two vectors for the computation of coordinates, of any length and content.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scratch {
     pub(crate) first: Vec<f64>,
@@ -39,7 +39,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// One more vector, and scratch for whoever computes its content.
+    /// One more vector, and scratch for its computation.
     pub(crate) fn nested(&mut self) -> (&mut Vec<f64>, &mut Self) {
         (&mut self.third, self.inner.get_or_insert_default())
     }
@@ -54,13 +54,13 @@ impl Coordinates {
         new
     }
 
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -78,7 +78,7 @@ impl Coordinates {
         &self.values
     }
 
-    /// The same, to be changed; what is behind the coordinates must stay zero.
+    /// The same, mutable; the padding must stay zero.
     pub(crate) fn in_lanes_mut(&mut self) -> &mut [f64] {
         &mut self.values
     }
@@ -111,7 +111,7 @@ impl Coordinates {
         self.values[self.len - 1] = value;
     }
 
-    /// Makes `len` coordinates, to be overwritten, and hands them out with the scratch.
+    /// Returns `len` coordinates, to be overwritten, with the scratch.
     pub(crate) fn prepare(&mut self, len: usize) -> (&mut [f64], &mut Scratch) {
         self.len = len;
         self.values.resize(len);

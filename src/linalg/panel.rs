@@ -111,13 +111,13 @@ impl Panel {
         self.data.chunks_exact(self.stride.max(1)).take(self.cols).map(move |column| column[i])
     }
 
-    /// Says how many rows, and as many columns, there will be at most. Storage that would grow to more than a quarter
-    /// of that grows to it at once: half of what is copied, and a quarter of the memory in the end, are saved.
+    /// Announces the largest number of rows, and of columns. Storage that would grow to more than a quarter of it is
+    /// reserved at once, which halves copying and saves a quarter of the final memory.
     pub(crate) fn expect_square(&mut self, most: usize) {
         self.most = most;
     }
 
-    /// Makes room for `rows` rows: the one place that copies.
+    /// Reserves memory for `rows` rows: the only method that copies.
     fn reserve_rows(&mut self, rows: usize) {
         if rows <= self.stride {
             return;
@@ -158,7 +158,7 @@ impl Panel {
         }
     }
 
-    /// Forgets all rows beyond the first `rows`, and all columns beyond the first `cols`.
+    /// Drops all rows beyond the first `rows`, and all columns beyond the first `cols`.
     pub fn truncate(&mut self, rows: usize, cols: usize) {
         let rows = rows.min(self.rows);
         let cols = cols.min(self.cols);
@@ -212,13 +212,13 @@ impl Panel {
         out
     }
 
-    /// Writes what is below the diagonal of a square matrix above it too, in the squares on the diagonal.
+    /// Mirrors the lower triangle of the diagonal blocks of a square matrix.
     pub(crate) fn mirror_squares(&mut self) {
         let whole = padded(self.cols) * self.stride;
         loops::mirror_squares(&mut self.data[..whole], self.stride, self.rows);
     }
 
-    /// Writes what is below the squares on the diagonal of a square matrix above them too.
+    /// Mirrors the blocks below the diagonal blocks of a square matrix.
     pub(crate) fn mirror_below(&mut self) {
         let whole = padded(self.cols) * self.stride;
         loops::mirror_below(&mut self.data[..whole], self.stride, self.rows);
@@ -277,7 +277,7 @@ impl Panel {
         out
     }
 
-    /// The entries row after row, as arrays elsewhere hold them.
+    /// The entries in row-major order.
     #[must_use]
     pub fn to_row_major(&self) -> Vec<f64> {
         let mut out = Vec::with_capacity(self.rows * self.cols);

@@ -100,7 +100,7 @@ impl<L: AsLearner> Head<L> {
         basis: &B,
         row: SeenRow<'_>,
         (y, weight): (&[f64], f64),
-        told: &mut Prequential<'_>,
+        prequential: &mut Prequential<'_>,
     ) -> Result<()> {
         let dim = self.learner.as_learner().dim();
         if row.z.len() > dim {
@@ -128,19 +128,19 @@ impl<L: AsLearner> Head<L> {
             weights: Some(&[weight]),
             forgetting: forgetting(self.learner.as_learner()),
         };
-        self.errors.meet(&learned, told);
-        told.tell_novelty(std::iter::once(before.novelty()));
+        self.errors.meet(&learned, prequential);
+        prequential.record_novelty(std::iter::once(before.novelty()));
         self.heavy |= weight > HEAVY;
         self.learner.as_learner_mut().store(row.x, row.z, y, weight);
         Ok(())
     }
 
     /// Predicts one row without learning.
-    pub fn predict_row(&mut self, row: SeenRow<'_>, told: &mut Prequential<'_>) {
+    pub fn predict_row(&mut self, row: SeenRow<'_>, prequential: &mut Prequential<'_>) {
         self.learner.as_learner_mut().grow(row.z.len());
         let learner = self.learner.as_learner();
         learner.predict(row.z, row.own, &mut self.prediction);
-        let leverage = match learner.covariance().filter(|_| told.wants_spreads()) {
+        let leverage = match learner.covariance().filter(|_| prequential.wants_spreads()) {
             Some(covariance) => {
                 let mut z = Panel::default();
                 z.reshape(1, row.z.len());
@@ -149,8 +149,8 @@ impl<L: AsLearner> Head<L> {
             }
             None => 0.0,
         };
-        self.errors.tell(0, &self.prediction, leverage, told);
-        told.tell_novelty(std::iter::once(row.left.novelty()));
+        self.errors.record(0, &self.prediction, leverage, prequential);
+        prequential.record_novelty(std::iter::once(row.left.novelty()));
     }
 
     /// Learns a block of rows by matrix products; returns how many of the first, possibly none.
@@ -160,7 +160,7 @@ impl<L: AsLearner> Head<L> {
         seen: &SeenBlock,
         to: Targets<'_>,
         loss_driven: bool,
-        told: &mut Prequential<'_>,
+        prequential: &mut Prequential<'_>,
     ) -> usize {
         let (len, dim) = (seen.len(), self.learner.as_learner().dim());
         let outputs = to.y.ncols();
@@ -204,8 +204,8 @@ impl<L: AsLearner> Head<L> {
             weights: to.weights,
             forgetting: forgetting(self.learner.as_learner()),
         };
-        self.errors.meet(&learned, told);
-        told.tell_novelty(seen.before().take(done).map(|left| left.novelty()));
+        self.errors.meet(&learned, prequential);
+        prequential.record_novelty(seen.before().take(done).map(|left| left.novelty()));
         self.store(x, seen, to, done);
         done
     }
@@ -229,13 +229,13 @@ impl<L: AsLearner> Head<L> {
     /// Outputs the requested quantities of rows with coordinates `z` (b, dim), in the current
     /// state: each has the value `own` in an additional coordinate, and the unexplained part
     /// `left`, if [requested](Self::asks_what_is_left).
-    pub fn answer(&self, z: &Panel, own: &[f64], left: &[Projection], told: &mut Prequential<'_>) {
-        told.tell_novelty(left.iter().map(Projection::novelty));
-        if told.asks_nothing() {
+    pub fn answer(&self, z: &Panel, own: &[f64], left: &[Projection], prequential: &mut Prequential<'_>) {
+        prequential.record_novelty(left.iter().map(Projection::novelty));
+        if prequential.asks_nothing() {
             return;
         }
         let learner = self.learner.as_learner();
-        let covariance = learner.covariance().filter(|_| told.wants_spreads());
+        let covariance = learner.covariance().filter(|_| prequential.wants_spreads());
         let leverages =
             covariance.map(|covariance| covariance.leverages(z, left.iter().map(|left| left.residual)));
         let (mut row, mut prediction) = (Coordinates::default(), vec![0.0; learner.n_outputs()]);
@@ -243,13 +243,14 @@ impl<L: AsLearner> Head<L> {
             row.set(z.row(i));
             learner.predict(&row, *own, &mut prediction);
             let leverage = leverages.as_ref().map_or(0.0, |leverages| leverages[i]);
-            self.errors.tell(i, &prediction, leverage, told);
+            self.errors.record(i, &prediction, leverage, prequential);
         }
     }
 
     /// Whether a query needs the unexplained part of rows.
-    pub fn asks_what_is_left(&self, told: &Prequential<'_>) -> bool {
-        told.novelties.is_some() || (told.wants_spreads() && self.learner.as_learner().covariance().is_some())
+    pub fn asks_what_is_left(&self, prequential: &Prequential<'_>) -> bool {
+        prequential.novelties.is_some()
+            || (prequential.wants_spreads() && self.learner.as_learner().covariance().is_some())
     }
 
     /// Follows a change of the basis.

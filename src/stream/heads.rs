@@ -20,19 +20,19 @@ use crate::validate::one_row;
 /// Streams with [the same basis](AnyStream::shares_basis), each with its requested answers.
 pub(crate) struct Heads<'t, S> {
     streams: Vec<S>,
-    told: Vec<Prequential<'t>>,
+    prequential: Vec<Prequential<'t>>,
 }
 
 impl<'t, S> Heads<'t, S> {
     /// Without streams.
     pub(crate) fn new() -> Self {
-        Self { streams: Vec::new(), told: Vec::new() }
+        Self { streams: Vec::new(), prequential: Vec::new() }
     }
 
-    /// Adds a stream, which fills in `told`.
-    pub(crate) fn push(&mut self, stream: S, told: Prequential<'t>) {
+    /// Adds a stream, which fills in `prequential`.
+    pub(crate) fn push(&mut self, stream: S, prequential: Prequential<'t>) {
         self.streams.push(stream);
-        self.told.push(told);
+        self.prequential.push(prequential);
     }
 }
 
@@ -45,15 +45,16 @@ impl<B: AsBasis, L: AsLearner, S: Deref<Target = Stream<B, L>> + Sync> Heads<'_,
         first.check_x(x)?;
         let basis = first.basis.as_basis();
         let size = prediction_block(basis.dim());
-        let blocks = x.axis_chunks_iter(Axis(0), size).zip(by_block(self.told, x.nrows(), size));
+        let blocks = x.axis_chunks_iter(Axis(0), size).zip(by_block(self.prequential, x.nrows(), size));
         let heads = || self.streams.iter().map(|stream| &stream.head);
-        ask_each_block(blocks, |(rows, mut told)| {
+        ask_each_block(blocks, |(rows, mut prequential)| {
             let mut z = Panel::default();
             let own = basis.features_block(rows, &mut z);
-            let asked = heads().zip(&told).any(|(head, told)| head.asks_what_is_left(told));
+            let asked =
+                heads().zip(&prequential).any(|(head, prequential)| head.asks_what_is_left(prequential));
             let left = if asked { left_out(basis, rows, &z) } else { Vec::new() };
-            for (head, told) in heads().zip(&mut told) {
-                head.answer(&z, &own, &left, told);
+            for (head, prequential) in heads().zip(&mut prequential) {
+                head.answer(&z, &own, &left, prequential);
             }
         })
     }
@@ -61,8 +62,8 @@ impl<B: AsBasis, L: AsLearner, S: Deref<Target = Stream<B, L>> + Sync> Heads<'_,
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     /// [`Heads::answer`] for one stream.
-    pub(crate) fn answer(&self, x: ArrayView2<'_, f64>, told: Prequential<'_>) -> Result<()> {
-        Heads { streams: vec![self], told: vec![told] }.answer(x)
+    pub(crate) fn answer(&self, x: ArrayView2<'_, f64>, prequential: Prequential<'_>) -> Result<()> {
+        Heads { streams: vec![self], prequential: vec![prequential] }.answer(x)
     }
 
     /// Predictions of streams that have the same basis for one row, one after the other into `made`. Allocates nothing.
@@ -88,10 +89,11 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
 }
 
 /// The arrays of each stream, in blocks of this many of the `n` rows.
-fn by_block(told: Vec<Prequential<'_>>, n: usize, size: usize) -> Vec<Vec<Prequential<'_>>> {
-    let mut blocks: Vec<Vec<_>> = (0..n.div_ceil(size)).map(|_| Vec::with_capacity(told.len())).collect();
-    for told in told {
-        blocks.iter_mut().zip(told.blocks(n, size)).for_each(|(all, block)| all.push(block));
+fn by_block(prequential: Vec<Prequential<'_>>, n: usize, size: usize) -> Vec<Vec<Prequential<'_>>> {
+    let mut blocks: Vec<Vec<_>> =
+        (0..n.div_ceil(size)).map(|_| Vec::with_capacity(prequential.len())).collect();
+    for prequential in prequential {
+        blocks.iter_mut().zip(prequential.blocks(n, size)).for_each(|(all, block)| all.push(block));
     }
     blocks
 }
@@ -110,7 +112,7 @@ impl<S: DerefMut<Target = AnyStream> + Send + Sync> Heads<'_, S> {
         }
         self.streams.iter_mut().try_for_each(|stream| stream.begin(x.ncols(), y.ncols()))?;
         let Some((first, others)) = self.streams.split_first_mut() else { return Ok(()) };
-        let Some((of_first, of_others)) = self.told.split_first_mut() else { return Ok(()) };
+        let Some((of_first, of_others)) = self.prequential.split_first_mut() else { return Ok(()) };
         let (given, mut i) = (Given { x, y, weights }, 0);
         while i < x.nrows() {
             let pace = others.iter().fold(first.pace(), |pace, other| pace.and(other.pace()));
@@ -119,8 +121,8 @@ impl<S: DerefMut<Target = AnyStream> + Send + Sync> Heads<'_, S> {
             let step = step.map_err(|error| error.shifted(i))?;
             let rows = given.rows(i, step.rows());
             let others = others.iter_mut().map(|other| &mut **other).zip(of_others.iter_mut());
-            let follow = |(other, told): (&mut AnyStream, &mut Prequential<'_>)| {
-                other.follow(first, rows, step, &mut told.rows(i..i + step.rows()))
+            let follow = |(other, prequential): (&mut AnyStream, &mut Prequential<'_>)| {
+                other.follow(first, rows, step, &mut prequential.rows(i..i + step.rows()))
             };
             match step {
                 Step::Block(_) => try_for_each_block(others, follow),
@@ -149,25 +151,29 @@ impl AnyStream {
         first: &Self,
         given: Given<'_>,
         step: Step,
-        told: &mut Prequential<'_>,
+        prequential: &mut Prequential<'_>,
     ) -> Result<()> {
         self.basis.follow(&first.basis);
         (self.n_seen, self.schedule) = (first.n_seen, first.schedule);
         let (row, y) = (first.seen.row(), &*first.seen.y);
         match step {
-            Step::Predicted => self.head.predict_row(row, told),
-            Step::Row => self.head.learn_row(&*self.basis, row, (y, given.weight(0)), told)?,
+            Step::Predicted => self.head.predict_row(row, prequential),
+            Step::Row => self.head.learn_row(&*self.basis, row, (y, given.weight(0)), prequential)?,
             Step::Block(rows) => {
                 let weights = given.weights.map(|weights| weights.to_vec());
                 let (block, to) = (&first.seen.block, Targets { y: given.y, weights: weights.as_deref() });
-                let done = self.head.learn_block(given.x, block, to, false, told);
+                let done = self.head.learn_block(given.x, block, to, false, prequential);
                 // Rows that fail as a block may succeed one by one.
                 for i in done..rows {
                     self.seen.hold(given.x.row(i), given.y.row(i));
                     self.seen.take(block, i);
                     let to = (&*self.seen.y, given.weight(i));
-                    let learned =
-                        self.head.learn_row(&*self.basis, self.seen.row(), to, &mut told.rows(i..i + 1));
+                    let learned = self.head.learn_row(
+                        &*self.basis,
+                        self.seen.row(),
+                        to,
+                        &mut prequential.rows(i..i + 1),
+                    );
                     learned.map_err(|error| error.shifted(i))?;
                 }
             }

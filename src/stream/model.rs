@@ -141,12 +141,12 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         let before = self.snapshot(x.nrows(), weights);
-        let learned = self.learn_rows(x, y, weights, told, go_on);
+        let learned = self.learn_rows(x, y, weights, prequential, should_continue);
         learned.inspect_err(|_| self.restore(before))
     }
 

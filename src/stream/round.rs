@@ -61,27 +61,27 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        mut prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         if x.nrows() == 0 {
             return Ok(0);
         }
         self.begin(x.ncols(), y.ncols())?;
-        let (given, mut i, mut foreseen) = (Given { x, y, weights }, 0, 0);
-        while i < x.nrows() && go_on(i) {
+        let (given, mut i, mut prefetched) = (Given { x, y, weights }, 0, 0);
+        while i < x.nrows() && should_continue(i) {
             let pace = self.pace();
             let len = self.schedule.block_len(x.nrows() - i, self.basis.as_basis(), pace);
-            let ahead = self.basis.as_basis().foresight().min(x.nrows() - i);
-            if len == 1 && ahead > 1 && i >= foreseen {
-                foreseen = i + ahead;
-                self.basis.as_basis_mut().foresee(x.slice(s![i..foreseen, ..]));
+            let ahead = self.basis.as_basis().prefetch().min(x.nrows() - i);
+            if len == 1 && ahead > 1 && i >= prefetched {
+                prefetched = i + ahead;
+                self.basis.as_basis_mut().prefetch_rows(x.slice(s![i..prefetched, ..]));
             }
-            let step = self.step(given.rows(i, len), pace, &mut told.rows(i..i + len));
+            let step = self.step(given.rows(i, len), pace, &mut prequential.rows(i..i + len));
             i += step.map_err(|error| error.shifted(i))?.rows();
         }
         // The state for a later call must not depend on expectations of this one.
-        self.basis.as_basis_mut().foresee(x.slice(s![..0, ..]));
+        self.basis.as_basis_mut().prefetch_rows(x.slice(s![..0, ..]));
         Ok(i)
     }
 
@@ -91,22 +91,27 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     }
 
     /// Learns the next rows: one, or a block if that is possible.
-    pub(super) fn step(&mut self, given: Given<'_>, pace: Pace, told: &mut Prequential<'_>) -> Result<Step> {
-        let done = self.learn_block(given, pace, told);
+    pub(super) fn step(
+        &mut self,
+        given: Given<'_>,
+        pace: Pace,
+        prequential: &mut Prequential<'_>,
+    ) -> Result<Step> {
+        let done = self.learn_block(given, pace, prequential);
         if done > 0 {
             return Ok(Step::Block(done));
         }
         self.seen.hold(given.x.row(0), given.y.row(0));
-        self.learn_row(given.weight(0), told)
+        self.learn_row(given.weight(0), prequential)
     }
 
-    /// One round with the current row; its prequential answers go to the first row of `told`. On an
+    /// One round with the current row; its prequential answers go to the first row of `prequential`. On an
     /// error nothing has changed.
-    pub(super) fn learn_row(&mut self, weight: f64, told: &mut Prequential<'_>) -> Result<Step> {
+    pub(super) fn learn_row(&mut self, weight: f64, prequential: &mut Prequential<'_>) -> Result<Step> {
         if weight == 0.0 {
             let own = self.basis.as_basis().features(&self.seen.x, &mut self.seen.z);
             self.seen.settle(self.basis.as_basis(), own);
-            self.head.predict_row(self.seen.row(), told);
+            self.head.predict_row(self.seen.row(), prequential);
             self.n_seen += 1;
             self.schedule.learned(1);
             return Ok(Step::Predicted);
@@ -117,7 +122,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         let learned = self
             .seen
             .check_bound(basis)
-            .and_then(|()| self.head.learn_row(basis, row, (&self.seen.y, weight), told));
+            .and_then(|()| self.head.learn_row(basis, row, (&self.seen.y, weight), prequential));
         if let Err(error) = learned {
             self.basis.as_basis_mut().rollback(points);
             return Err(error);
@@ -147,7 +152,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     /// Learns rows by matrix products, up to the first without weight or, if the basis does not
     /// grow by blocks, the first that enters it; returns how many. 0 if rows must be learned one by
     /// one.
-    fn learn_block(&mut self, given: Given<'_>, pace: Pace, told: &mut Prequential<'_>) -> usize {
+    fn learn_block(&mut self, given: Given<'_>, pace: Pace, prequential: &mut Prequential<'_>) -> usize {
         let n = given.x.nrows();
         if n == 1 {
             return 0;
@@ -165,7 +170,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         let (block, loss_driven) = (&mut self.seen.block, self.basis.as_basis().loss_driven());
         // A refused row is named when it is learned by itself.
         let is_bounded = block.is_bounded(self.basis.as_basis());
-        let done = if is_bounded { self.head.learn_block(x, block, targets, loss_driven, told) } else { 0 };
+        let done =
+            if is_bounded { self.head.learn_block(x, block, targets, loss_driven, prequential) } else { 0 };
         if done == 0 {
             if block.grew {
                 self.basis.as_basis_mut().rollback(points);

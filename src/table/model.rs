@@ -73,15 +73,15 @@ impl<M: AsModel> Table<M> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let before = self.encoder.as_ref().filter(|encoder| encoder.changes()).cloned();
         let features = match &mut self.encoder {
             Some(encoder) => CowArray::from(encoder.encode_in_turn(x, weights)),
             None => CowArray::from(x),
         };
-        let learned = self.learn_features(features, y, weights, told, go_on);
+        let learned = self.learn_features(features, y, weights, prequential, should_continue);
         // Rows that were not learned do not determine columns.
         if let Some(mut encoder) = before
             && !matches!(learned, Ok(rows) if rows == x.nrows())
@@ -101,23 +101,23 @@ impl<M: AsModel> Table<M> {
         features: CowArray<'_, f64, Ix2>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let model = self.model.as_model_mut();
         let Some(labels) = &mut self.labels else {
-            return model.learn_prequential(features.view(), y, weights, told, go_on);
+            return model.learn_prequential(features.view(), y, weights, prequential, should_continue);
         };
         let (signs, weights) = (labels.signs(y), labels.weights(y, weights));
         let weights = weights.as_ref().map(|weights| weights.view());
         let mut outputs = Array2::zeros(signs.raw_dim());
         let views = Some(outputs.view_mut());
-        let learned = model.learn_while(features.view(), signs.view(), weights, views, go_on)?;
+        let learned = model.learn_while(features.view(), signs.view(), weights, views, should_continue)?;
         labels.follow(outputs.slice_mut(s![..learned, ..]), (y, signs.view()), weights);
-        if let Some(predictions) = told.predictions {
+        if let Some(predictions) = prequential.predictions {
             labels.decide(outputs.view(), predictions);
         }
-        if let Some(mut probabilities) = told.probabilities {
+        if let Some(mut probabilities) = prequential.probabilities {
             probabilities.assign(&labels.probabilities(outputs.view())?);
         }
         Ok(learned)
@@ -385,14 +385,14 @@ impl<M: AsModel> Model for Table<M> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        mut prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
-        if self.labels.is_some() && told.wants_spreads() {
+        if self.labels.is_some() && prequential.wants_spreads() {
             return Err(Error::NoDeviation);
         }
-        if let Some(probabilities) = &told.probabilities {
+        if let Some(probabilities) = &prequential.probabilities {
             // Refused before anything is learned, if targets are numbers or the loss has no
             // probabilities.
             let labels = self.known_labels()?;
@@ -415,9 +415,9 @@ impl<M: AsModel> Model for Table<M> {
             let rows = s![done..done + part, ..];
             let (x, y) = (x.slice(rows), y.slice(rows));
             let weights = weights.map(|weights| weights.slice_move(s![done..done + part]));
-            let told = told.rows(done..done + part);
+            let prequential = prequential.rows(done..done + part);
             let kept = self
-                .learn_part(x, y, weights, told, &mut |row| go_on(done + row))
+                .learn_part(x, y, weights, prequential, &mut |row| should_continue(done + row))
                 .map_err(|error| error.shifted(done))
                 .and_then(|learned| {
                     let (rows, weights) =
@@ -460,8 +460,8 @@ impl<M: AsModel> Model for Table<M> {
                 labels.signs_of(y[0], signs);
                 let signs = one_row(signs);
                 let mut outputs = ArrayViewMut1::from(outputs).insert_axis(Axis(0));
-                let told = Some(outputs.view_mut());
-                model.learn_while(one_row(features), signs, None, told, &mut |_| true)?;
+                let prequential = Some(outputs.view_mut());
+                model.learn_while(one_row(features), signs, None, prequential, &mut |_| true)?;
                 labels.follow(outputs, (one_row(y), signs), None);
                 Ok(())
             })

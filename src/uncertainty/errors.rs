@@ -82,21 +82,21 @@ impl Errors {
     }
 
     /// Outputs the requested quantities of row `i`.
-    pub fn tell(&self, i: usize, predictions: &[f64], leverage: f64, told: &mut Prequential<'_>) {
-        if told.asks_nothing() {
+    pub fn record(&self, i: usize, predictions: &[f64], leverage: f64, prequential: &mut Prequential<'_>) {
+        if prequential.asks_nothing() {
             return;
         }
         for (c, made) in predictions.iter().enumerate() {
             let spread = |spread| self.spread(c, leverage, spread);
-            told.tell((i, c), *made, spread, &self.calibration);
+            prequential.record((i, c), *made, spread, &self.calibration);
         }
     }
 
     /// Outputs the requested quantities of rows before they are learned, and records their errors.
-    pub fn meet(&mut self, rows: &LearnedRows<'_>, told: &mut Prequential<'_>) {
-        let by_row = told.wants_spreads();
-        for i in 0..if told.asks_nothing() { 0 } else { rows.len() } {
-            self.tell(i, rows.row(i, self.scores.len()).0, rows.leverages[i], told);
+    pub fn meet(&mut self, rows: &LearnedRows<'_>, prequential: &mut Prequential<'_>) {
+        let by_row = prequential.wants_spreads();
+        for i in 0..if prequential.asks_nothing() { 0 } else { rows.len() } {
+            self.record(i, rows.row(i, self.scores.len()).0, rows.leverages[i], prequential);
             if by_row {
                 self.take_down(rows, i..i + 1);
             }

@@ -37,10 +37,10 @@ impl<'a> Prequential<'a> {
         spreads: ArrayViewMut2<'a, f64>,
         spread: Spread,
     ) -> Self {
-        let told = Self::predictions(Some(predictions));
+        let prequential = Self::predictions(Some(predictions));
         match spread {
-            Spread::Deviation => Self { deviations: Some(spreads), ..told },
-            Spread::Interval => Self { spreads: Some(spreads), ..told },
+            Spread::Deviation => Self { deviations: Some(spreads), ..prequential },
+            Spread::Interval => Self { spreads: Some(spreads), ..prequential },
         }
     }
 
@@ -129,14 +129,14 @@ impl<'a> Prequential<'a> {
     }
 
     /// Fills in novelty, from the first row on.
-    pub(crate) fn tell_novelty(&mut self, novelty: impl Iterator<Item = f64>) {
+    pub(crate) fn record_novelty(&mut self, novelty: impl Iterator<Item = f64>) {
         if let Some(novelties) = &mut self.novelties {
             novelties.iter_mut().zip(novelty).for_each(|(to, from)| *to = from);
         }
     }
 
     /// Fills in the quantities of output `c` of row `i`.
-    pub(crate) fn tell(
+    pub(crate) fn record(
         &mut self,
         (i, c): (usize, usize),
         prediction: f64,

@@ -79,7 +79,7 @@ pub fn call(choices: &mut Choices<'_>) {
     choices.ordinary = choices.once_in(2);
     let extreme = !choices.ordinary;
     let spec = specs::sound(choices);
-    tell(&spec);
+    record(&spec);
     let adaptive = spec.get("adaptive").is_some();
     let Ok(mut model) = AnyModel::from_json(&spec.to_string()) else { return };
     let (width, outputs) = (1 + choices.below(4), 1 + choices.below(2));
@@ -88,7 +88,7 @@ pub fn call(choices: &mut Choices<'_>) {
         let n = 1 + choices.below(60);
         let rows = Rows::draw(n, width, outputs, extreme, choices);
         let weights = rows.weights.as_ref().map(|weights| weights.iter().fold(0.0_f64, |a, b| a.max(*b)));
-        tell(&format!("{n} rows, y up to {:e}, weights up to {weights:?}", rows.y[(0, 0)]));
+        record(&format!("{n} rows, y up to {:e}, weights up to {weights:?}", rows.y[(0, 0)]));
         let before = saved(&model);
         if choices.once_in(4) && model.n_features().is_some() {
             refuses(&mut model, &rows, choices);
@@ -166,7 +166,7 @@ pub fn follow(choices: &mut Choices<'_>) {
         "standardize": choices.below(4) > 0,
         "warm_up": *choices.pick(&[0, 16, 2048])
     });
-    tell(&spec);
+    record(&spec);
     let Ok(spec) = serde_json::from_value::<DynamicsSpec>(spec) else { return };
     let Ok(mut model) = spec.build() else { return };
     let (width, kind) = (1 + choices.below(3), choices.below(7));

@@ -52,7 +52,7 @@ impl<'a> Choices<'a> {
 }
 
 /// Shows what a case is about, where it is the only one.
-pub fn tell(what: &dyn std::fmt::Display) {
+pub fn record(what: &dyn std::fmt::Display) {
     if std::env::var_os("FUZZ_CASES").is_some_and(|cases| cases == "1") {
         eprintln!("{what}");
     }

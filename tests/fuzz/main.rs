@@ -53,7 +53,7 @@ fn altered_model_files_load_into_models_that_work_or_are_refused() {
     let (mut loaded, mut most) = (0, Most::default());
     let cases = run(3000, |choices, seed| {
         let (name, bytes) = files::altered(&corpus, choices);
-        tell(&name);
+        record(&name);
         let begun = Instant::now();
         let memory = allocation_counter::measure(|| loaded += u64::from(files::load_and_use(&bytes)));
         let seconds = begun.elapsed().as_secs_f64();

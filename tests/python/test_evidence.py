@@ -163,9 +163,9 @@ def test_frames_with_text_and_wide_numbers():
     "make",
     [
         lambda: ks.Koopman(learner=ks.Ridge("evidence")).fit(X[:-1], X[1:]),
-        lambda: ks.KernelExperts(
-            experts=[ks.KernelRegressor(learner=ks.Ridge("evidence"))]
-        ).fit(X, Y),
+        lambda: ks.KernelExperts(experts=[ks.KernelRegressor(learner=ks.Ridge("evidence"))]).fit(
+            X, Y
+        ),
     ],
     ids=["operator", "experts"],
 )

@@ -44,18 +44,18 @@ fn dense(
     let mut predictions = Array2::zeros(y.raw_dim());
     for i in 0..x.nrows() {
         let row = Col::from_fn(WIDTH, |j| x[(i, j)]);
-        let told: Vec<f64> = (0..3).map(|c| w.col(c).transpose() * &row).collect();
+        let prequential: Vec<f64> = (0..3).map(|c| w.col(c).transpose() * &row).collect();
         let truth: Vec<f64> = y.row(i).to_vec();
         let weight = weights.map_or(1.0, |weights| weights[i]);
         let quadratic = row.transpose() * a.partial_piv_lu().solve(&row);
-        let (slopes, curvature) = rule(&told, &truth, weight, quadratic);
+        let (slopes, curvature) = rule(&prequential, &truth, weight, quadratic);
         a += &row * row.transpose() * faer::Scale(curvature);
         let step = a.partial_piv_lu().solve(&row);
         for c in 0..3 {
             for j in 0..WIDTH {
                 w[(j, c)] -= slopes[c] * step[j];
             }
-            predictions[(i, c)] = told[c];
+            predictions[(i, c)] = prequential[c];
         }
     }
     predictions
@@ -84,12 +84,14 @@ fn gauss_newton_steps_end_at_proximal_points() {
         for weights in [None, Some(&weights)] {
             let spec = GaussNewtonSpec { loss, regularization: 0.1, ..GaussNewtonSpec::default() };
             let mut model = model(LearnerSpec::GaussNewton(spec));
-            let mut told = Array2::zeros(y.raw_dim());
+            let mut prequential = Array2::zeros(y.raw_dim());
             let weight = weights.map(|weights| weights.view());
-            model.learn_while(x.view(), y.view(), weight, Some(told.view_mut()), &mut |_| true).unwrap();
-            let expected = dense((&x, &y, weights), 0.1, &|told, truth, weight, quadratic| {
+            model
+                .learn_while(x.view(), y.view(), weight, Some(prequential.view_mut()), &mut |_| true)
+                .unwrap();
+            let expected = dense((&x, &y, weights), 0.1, &|prequential, truth, weight, quadratic| {
                 let scale = weight * quadratic;
-                let rows = told.iter().zip(truth);
+                let rows = prequential.iter().zip(truth);
                 let ends: Vec<f64> = rows.map(|(f, y)| proximal_point(loss, *f, *y, scale)).collect();
                 let bend =
                     |(end, y): (&f64, &f64)| weight * loss.secant_curvature(*end, *y, 6.0 * scale.sqrt());
@@ -99,7 +101,7 @@ fn gauss_newton_steps_end_at_proximal_points() {
                 };
                 (ends.iter().zip(truth).map(slope).collect(), curvature)
             });
-            assert!(largest_gap(&told, &expected) < 1e-9, "{loss:?}");
+            assert!(largest_gap(&prequential, &expected) < 1e-9, "{loss:?}");
         }
     }
 }
@@ -109,19 +111,21 @@ fn online_newton_steps_by_squared_slopes() {
     let (x, y, _) = labelled(300);
     for loss in [Loss::Hinge, Loss::SquaredHinge, Loss::Logistic] {
         let spec = OnlineNewtonSpec { loss, regularization: 0.1, clip: false, ..OnlineNewtonSpec::default() };
-        let told = model(LearnerSpec::OnlineNewton(spec)).learn_and_predict(x.view(), y.view()).unwrap();
-        let expected = dense((&x, &y, None), 0.1, &|told, truth, _, quadratic| {
+        let prequential =
+            model(LearnerSpec::OnlineNewton(spec)).learn_and_predict(x.view(), y.view()).unwrap();
+        let expected = dense((&x, &y, None), 0.1, &|prequential, truth, _, quadratic| {
             let curved = loss != Loss::Hinge;
             let counted = if curved { quadratic.recip().min(1.0) } else { 1.0 };
-            let slopes: Vec<f64> = told.iter().zip(truth).map(|(f, y)| loss.derivative(*f, *y)).collect();
+            let slopes: Vec<f64> =
+                prequential.iter().zip(truth).map(|(f, y)| loss.derivative(*f, *y)).collect();
             let curvature = 0.5 * counted * slopes.iter().map(|slope| slope.powi(2)).sum::<f64>();
             // Steps on curved losses are implicit: along the slope at their end.
             let scale = counted * quadratic / (1.0 + curvature * quadratic);
             let end = |f: f64, y: f64| if curved { proximal_point(loss, f, y, scale) } else { f };
             let slope = |(f, y): (&f64, &f64)| counted * loss.derivative(end(*f, *y), *y);
-            (told.iter().zip(truth).map(slope).collect(), curvature)
+            (prequential.iter().zip(truth).map(slope).collect(), curvature)
         });
-        assert!(largest_gap(&told, &expected) < 1e-9, "{loss:?}");
+        assert!(largest_gap(&prequential, &expected) < 1e-9, "{loss:?}");
     }
 }
 

@@ -144,17 +144,17 @@ fn blocks_learn_as_rows_do(
 ) -> usize {
     let (mut rows, mut blocks) = (spec.build().unwrap(), spec.build().unwrap());
     let (mut told_rows, mut told_blocks) = (Array2::zeros(y.dim()), Array2::zeros(y.dim()));
-    let told = Some(told_blocks.view_mut());
-    blocks.learn_while(x.view(), y.view(), Some(weights.view()), told, &mut |_| true).unwrap();
+    let prequential = Some(told_blocks.view_mut());
+    blocks.learn_while(x.view(), y.view(), Some(weights.view()), prequential, &mut |_| true).unwrap();
     for i in 0..x.nrows() {
         let row = s![i..=i, ..];
-        let told = Some(told_rows.slice_mut(row));
+        let prequential = Some(told_rows.slice_mut(row));
         let weight = Some(weights.slice(s![i..=i]));
-        rows.learn_while(x.slice(row), y.slice(row), weight, told, &mut |_| true).unwrap();
+        rows.learn_while(x.slice(row), y.slice(row), weight, prequential, &mut |_| true).unwrap();
     }
     let far = difference(&rows, &blocks, x);
-    let told = (&told_rows - &told_blocks).iter().fold(0.0_f64, |most, v| v.abs().max(most));
-    assert!(far < 1e-9 && told < 1e-9, "{spec:?}: {far} {told}");
+    let prequential = (&told_rows - &told_blocks).iter().fold(0.0_f64, |most, v| v.abs().max(most));
+    assert!(far < 1e-9 && prequential < 1e-9, "{spec:?}: {far} {prequential}");
     blocks.n_stored()
 }
 
@@ -228,7 +228,7 @@ fn a_prediction_before_learning_is_the_one_that_learning_reports() {
             let before = model.predict(row).unwrap();
             let one = Array1::from(model.predict_one(row.row(0).as_slice().unwrap()).unwrap());
             let stored = model.n_stored();
-            let told = model.learn_and_predict(row, target).unwrap();
+            let prequential = model.learn_and_predict(row, target).unwrap();
             let remembers =
                 matches!(&spec.learner, LearnerSpec::Ridge(ridge) if ridge.history != History::None);
             let drawn = matches!(spec.basis, BasisSpec::Kors(_));
@@ -238,7 +238,7 @@ fn a_prediction_before_learning_is_the_one_that_learning_reports() {
                 continue;
             }
             for c in 0..2 {
-                let (a, b, t) = (before[(0, c)], one[c], told[(0, c)]);
+                let (a, b, t) = (before[(0, c)], one[c], prequential[(0, c)]);
                 assert!((a - t).abs() < 1e-9 && (b - t).abs() < 1e-9, "{spec:?}: {a} {b} {t}");
             }
         }

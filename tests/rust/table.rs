@@ -112,8 +112,8 @@ fn any_cutting_gives_one_model_also_by_way_of_files() {
             let (mut parts, mut start) = (model(&spec), 0);
             for stop in cuts.into_iter().chain([ROWS]) {
                 let rows = s![start..stop, ..];
-                let told = parts.learn_and_predict(x.slice(rows), y.slice(rows)).unwrap();
-                let gap = (&told - &said.slice(rows)).mapv(f64::abs).sum();
+                let prequential = parts.learn_and_predict(x.slice(rows), y.slice(rows)).unwrap();
+                let gap = (&prequential - &said.slice(rows)).mapv(f64::abs).sum();
                 assert!(gap < 1e-8, "rows {start} to {stop}: {gap}");
                 parts = AnyModel::from_bytes(&parts.to_bytes(Value::Null).unwrap()).unwrap().0;
                 start = stop;
@@ -130,8 +130,8 @@ fn a_call_that_was_ended_continues_to_the_bit() {
         whole.learn(x.view(), y.view()).unwrap();
         for stop in [0, 1, 2, 17, 63, 64, 65, 99, 100, 119, 120, 121, 200] {
             let mut parts = model(&spec);
-            let go_on = &mut |row: usize| row < stop;
-            let done = parts.learn_while(x.view(), y.view(), None, None, go_on).unwrap();
+            let should_continue = &mut |row: usize| row < stop;
+            let done = parts.learn_while(x.view(), y.view(), None, None, should_continue).unwrap();
             assert!((stop == 0) == (done == 0) && parts.n_seen() == done as u64);
             let rest = s![done.., ..];
             parts.learn(x.slice(rest), y.slice(rest)).unwrap();
@@ -202,8 +202,8 @@ fn features_are_what_the_columns_say() {
             (x[3] - middle) / span,
             (x[4] - 5.0).signum() * flag((x[4] - 5.0).abs() > 0.5),
         ];
-        for (told, expected) in features.iter().zip(expected) {
-            assert!((told - expected).abs() < 1e-9, "{features} for {x}");
+        for (prequential, expected) in features.iter().zip(expected) {
+            assert!((prequential - expected).abs() < 1e-9, "{features} for {x}");
         }
     }
 }
@@ -257,11 +257,11 @@ fn learning_a_warm_up_again_can_be_broken_off() {
         assert!(looks > 2, "{looks}");
         for looks in [0, 1, looks - 1] {
             let mut left = looks;
-            let go_on = move || {
+            let should_continue = move || {
                 left -= 1;
                 left >= 0
             };
-            let broken = watched(go_on, || model.learn(x.slice(rest), y.slice(rest)));
+            let broken = watched(should_continue, || model.learn(x.slice(rest), y.slice(rest)));
             assert!(matches!(broken, Err(Error::Interrupted)));
             assert_eq!(model.to_bytes(Value::Null).unwrap(), before);
         }
@@ -277,8 +277,8 @@ fn one_row_is_answered_as_many_are() {
             model.learn_one(&x.to_vec(), &y.to_vec()).unwrap();
         }
         let all = model.predict(x.view()).unwrap();
-        for (x, told) in x.rows().into_iter().zip(all.rows()) {
-            assert!((model.predict_one(&x.to_vec()).unwrap()[0] - told[0]).abs() < 1e-9);
+        for (x, prequential) in x.rows().into_iter().zip(all.rows()) {
+            assert!((model.predict_one(&x.to_vec()).unwrap()[0] - prequential[0]).abs() < 1e-9);
         }
     }
 }

@@ -15,8 +15,8 @@ fn array(value: &Value) -> Array2<f64> {
     Array2::from_shape_vec((rows.len(), rows[0].len()), rows.concat()).unwrap()
 }
 
-fn assert_close(name: &str, told: &Array2<f64>, expected: &Value) {
-    let gap = (told - &array(expected)).mapv(f64::abs).iter().copied().fold(0.0, f64::max);
+fn assert_close(name: &str, prequential: &Array2<f64>, expected: &Value) {
+    let gap = (prequential - &array(expected)).mapv(f64::abs).iter().copied().fold(0.0, f64::max);
     assert!(gap < 1e-12, "{name}: {gap}");
 }
 
@@ -29,16 +29,16 @@ fn python_and_rust_predict_the_same() {
     for (name, expected) in &expected {
         let (model, _) = AnyModel::load(&folder.join(format!("python_{name}.model"))).unwrap();
         let rows = array(&expected["rows"]);
-        let told = model.predict(rows.view()).unwrap();
+        let prequential = model.predict(rows.view()).unwrap();
         let one = model.predict_one(&rows.row(0).to_vec()).unwrap()[0];
-        assert!((one - told[(0, 0)]).abs() < 1e-12, "{name}");
+        assert!((one - prequential[(0, 0)]).abs() < 1e-12, "{name}");
         let table = model.as_table().unwrap();
         let Some(labels) = table.labels() else {
-            assert_close(name, &told, &expected["predict"]);
+            assert_close(name, &prequential, &expected["predict"]);
             continue;
         };
         let said: Vec<_> =
-            told.iter().map(|code| serde_json::to_value(labels.label(*code)).unwrap()).collect();
+            prequential.iter().map(|code| serde_json::to_value(labels.label(*code)).unwrap()).collect();
         assert_eq!(Value::from(said), expected["predict"], "{name}");
         assert_close(name, &table.probabilities(rows.view()).unwrap(), &expected["predict_proba"]);
     }

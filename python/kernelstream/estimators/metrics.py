@@ -16,7 +16,7 @@ UNIT = 2.0**-316
 
 
 class _Sums:
-    """Sums over rows, which can be written down and gone on with."""
+    """Sums over rows, which can be stored and continued."""
 
     def to_state(self) -> dict[str, Any]:
         """Give the sums so far, as JSON can carry them."""

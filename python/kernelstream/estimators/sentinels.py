@@ -40,7 +40,7 @@ class Sentinel(NamedTuple):
         """The number of times, in words."""
         return f"{self.times:,.0f}" if self.times < 1e7 else f"{self.times:.0e}"
 
-    def told(self, place: str) -> str:
+    def describe(self, place: str) -> str:
         """Describe it, with its place."""
         return (
             f"{self.value:.6g} at {place}, {self.times_text} times further from the median than "

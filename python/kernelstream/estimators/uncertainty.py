@@ -8,13 +8,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bounds", "Told", "checked_bounds", "checked_coverage"]
+__all__ = ["Bounds", "Prequential", "checked_bounds", "checked_coverage"]
 
 # The range of possible targets.
 Bounds = tuple[float | None, float | None]
 
 
-class Told:
+class Prequential:
     """Outputs for rows before each is learned, besides predictions."""
 
     deviations: NDArray[np.float64] | None = None
@@ -35,11 +35,13 @@ class Told:
         if self._probabilities:
             self.probabilities = np.empty((shape[0], n_classes))
 
-    def alike(self) -> Told:
+    def alike(self) -> Prequential:
         """Give another one with the same outputs, for other rows."""
-        return Told(std=self._std, coverage=self._coverage, probabilities=self._probabilities)
+        return Prequential(
+            std=self._std, coverage=self._coverage, probabilities=self._probabilities
+        )
 
-    def join(self, parts: Sequence[Told]) -> None:
+    def join(self, parts: Sequence[Prequential]) -> None:
         """Concatenate the outputs for several parts of the rows."""
         every = cast("Sequence[Any]", parts)
         if self._std:

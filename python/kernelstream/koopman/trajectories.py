@@ -159,8 +159,8 @@ def warn_of_codes(pieces: list[FloatArray], names: Sequence[Any] | None = None) 
             where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
             place = f"row {found.row}, {_named(found.column, names)}"
             advise(
-                f"{where} contains {found.told(place)}: if it stands for a missing value, split "
-                "the trajectory there",
+                f"{where} contains {found.describe(place)}: if it stands for a missing value, "
+                "split the trajectory there",
                 SentinelWarning,
             )
             return

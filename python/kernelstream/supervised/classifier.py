@@ -17,7 +17,7 @@ from kernelstream.components.scikit import ClassifierMixin
 from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.metrics import RunningMistakes
 from kernelstream.estimators.process import kernel_of, regularization_of
-from kernelstream.estimators.uncertainty import Told, checked_coverage
+from kernelstream.estimators.uncertainty import Prequential, checked_coverage
 from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.labels import Classes, find_classes, labels_of
@@ -276,9 +276,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         ValueError, TypeError
             As for `partial_fit`; the model is as it was.
         """
-        told = Told(probabilities=True)
-        self._learn(X, y, sample_weight, classes=classes, told=told)
-        return cast("NDArray[np.float64]", told.probabilities)
+        prequential = Prequential(probabilities=True)
+        self._learn(X, y, sample_weight, classes=classes, prequential=prequential)
+        return cast("NDArray[np.float64]", prequential.probabilities)
 
     def learn_one(self, x: Row, y: Any, classes: ArrayLike | None = None) -> None:
         """Learn one row: `partial_fit` for live use, without its checks and copies.

@@ -130,8 +130,10 @@ class Columns:
         warm_up = whole_number("n_warm_up", n_warm_up)
         each = {"type": "number", "scale": bool(self.scale)}
         as_they_are = {"type": "number", "scale": False}
-        if not needed and missing == "error" and all(
-            kind == as_they_are for kind in self.kinds.values() or [each]
+        if (
+            not needed
+            and missing == "error"
+            and all(kind == as_they_are for kind in self.kinds.values() or [each])
         ):
             return None
         # The core takes numbers: only this class knows how they are written.

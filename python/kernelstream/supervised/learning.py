@@ -16,7 +16,7 @@ from kernelstream.columns.batches import Batches, batches_of, named_error, targe
 from kernelstream.estimators.diagnostics import concerns_of, warn_of_concerns
 from kernelstream.estimators.order import is_serial, naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
-from kernelstream.estimators.uncertainty import Told
+from kernelstream.estimators.uncertainty import Prequential
 from kernelstream.estimators.validation import sample_weights
 from kernelstream.supervised.columns import warn_of_rounded
 
@@ -46,7 +46,7 @@ def learn(
     reset: bool = False,
     shuffle: bool | None = False,
     predict: bool = False,
-    told: Told | None = None,
+    prequential: Prequential | None = None,
 ) -> Any:
     """Check the arguments and learn the rows: all of them, or on an error none.
 
@@ -62,7 +62,7 @@ def learn(
                 "batches: shuffle what it reads"
             )
         return _learn_batches(
-            model, batches, classes=classes, reset=reset, predict=predict, told=told
+            model, batches, classes=classes, reset=reset, predict=predict, prequential=prequential
         )
     X, y, sample_weight = targets_apart(X, y, sample_weight)
     with model._learning(reset=reset) as learner:
@@ -89,9 +89,11 @@ def learn(
             rows, targets = rows[order], targets[order]
             weights = None if weights is None else weights[order]
         concerns = concerns_of(learner)
-        told = told or Told()
+        prequential = prequential or Prequential()
         with naming_rows_of(order):
-            predictions = learner._learn_rows(rows, targets, weights, predict=predict, told=told)
+            predictions = learner._learn_rows(
+                rows, targets, weights, predict=predict, prequential=prequential
+            )
         if warned:
             learner._warned_of_sentinel = True
     # Weighted errors are not those of the baseline.
@@ -126,7 +128,13 @@ def _rows_at(y: Any, places: NDArray[np.intp]) -> Any:
 
 
 def _learn_batches(
-    model: Any, batches: Batches, *, classes: Any, reset: bool, predict: bool, told: Told | None
+    model: Any,
+    batches: Batches,
+    *,
+    classes: Any,
+    reset: bool,
+    predict: bool,
+    prequential: Prequential | None,
 ) -> Any:
     """Learn from a source of batches: all or nothing in `fit`, else batch by batch."""
     if reset:
@@ -141,19 +149,19 @@ def _learn_batches(
             ]
             classes = np.unique(np.concatenate(labels)) if labels else None
         with model._learning(reset=True) as learner:
-            _learn_each(learner, batches, classes=classes, predict=predict, told=told)
+            _learn_each(learner, batches, classes=classes, predict=predict, prequential=prequential)
         return None
-    return _learn_each(model, batches, classes=classes, predict=predict, told=told)
+    return _learn_each(model, batches, classes=classes, predict=predict, prequential=prequential)
 
 
 def _learn_each(
-    model: Any, batches: Batches, *, classes: Any, predict: bool, told: Told | None
+    model: Any, batches: Batches, *, classes: Any, predict: bool, prequential: Prequential | None
 ) -> Any:
     predictions, parts, n_rows = [], [], 0
     for number, (X, y, weight) in enumerate(batches):
-        own = (told or Told()).alike()
+        own = (prequential or Prequential()).alike()
         try:
-            found = learn(model, X, y, weight, classes=classes, predict=predict, told=own)
+            found = learn(model, X, y, weight, classes=classes, predict=predict, prequential=own)
         except Exception as error:
             before = f"batch {number}" + (f", after {n_rows:,} rows" if n_rows else "")
             named_error(error, before)
@@ -163,8 +171,8 @@ def _learn_each(
         parts.append(own)
     if not parts:
         raise ValueError(f"there is no row in this {batches.kind}")
-    if told is not None:
-        told.join(parts)
+    if prequential is not None:
+        prequential.join(parts)
     return np.concatenate(predictions) if predict else None
 
 
@@ -175,7 +183,7 @@ def learn_rows(
     weights: NDArray[np.float64] | None,
     *,
     predict: bool,
-    told: Told,
+    prequential: Prequential,
 ) -> NDArray[Any] | None:
     """Learn rows after the start of a stream.
 
@@ -185,8 +193,8 @@ def learn_rows(
         A row or target is bad.
     """
     outputs = model._encode(targets)
-    told.begin(outputs.shape, len(getattr(model, "classes_", ())))
-    more = (told.deviations, told.intervals, told.probabilities)
+    prequential.begin(outputs.shape, len(getattr(model, "classes_", ())))
+    more = (prequential.deviations, prequential.intervals, prequential.probabilities)
     predictions: Any = np.empty(outputs.shape) if predict or model.verbose else None
     if model.verbose:
         error = _error_so_far(model, outputs, predictions)

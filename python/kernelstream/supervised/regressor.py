@@ -23,7 +23,12 @@ from kernelstream.estimators.process import (
     regularization_of,
 )
 from kernelstream.estimators.sentinels import find_sentinel
-from kernelstream.estimators.uncertainty import Bounds, Told, checked_bounds, checked_coverage
+from kernelstream.estimators.uncertainty import (
+    Bounds,
+    Prequential,
+    checked_bounds,
+    checked_coverage,
+)
 from kernelstream.estimators.validation import Rows, Source, first_of, numbers_of, whole_number
 from kernelstream.exceptions import SentinelWarning
 from kernelstream.supervised.columns import Kind
@@ -401,9 +406,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             A row, the coverage or a bound is bad (the message names it); the model is as it was.
         """
         limits = checked_bounds(bounds)
-        told = Told(coverage=checked_coverage(coverage))
-        self._learn(X, y, sample_weight, told=told)
-        _, intervals = cast(Any, told.intervals)
+        prequential = Prequential(coverage=checked_coverage(coverage))
+        self._learn(X, y, sample_weight, prequential=prequential)
+        _, intervals = cast(Any, prequential.intervals)
         return self._ends(intervals).clip(*limits)
 
     def learn_one(self, x: Row, y: float | Sequence[float]) -> None:
@@ -610,8 +615,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         if not np.isinf(numbers).any() and (found := find_sentinel(numbers)) is not None:
             place = f"row {found.row}" + ("" if targets.ndim == 1 else f", column {found.column}")
             advise(
-                f"y contains {found.told(place)}: if it stands for a missing value, leave the row "
-                "out; KernelExperts() winsorizes outliers",
+                f"y contains {found.describe(place)}: if it stands for a missing value, leave the "
+                "row out; KernelExperts() winsorizes outliers",
                 SentinelWarning,
             )
             return True

@@ -142,8 +142,8 @@ def settled_kind(
             f"column {name!r} is text, and is learned as a category: day and month of dates such "
             f"as {reading.date_in(cells)!r} cannot be distinguished: {ways}"
         )
-    elif told := _told_of_text(name, texts, settled, remedy, padded=padded):
-        warn(told)
+    elif message := _describe_text(name, texts, settled, remedy, padded=padded):
+        warn(message)
     return kind
 
 
@@ -161,7 +161,7 @@ def _declared_kind(
     return dict(kind) | (_ways_in(settled) if settled.kind == "time" else {})
 
 
-def _told_of_text(name: Any, texts: list[str], settled: Any, remedy: str, *, padded: bool) -> str:
+def _describe_text(name: Any, texts: list[str], settled: Any, remedy: str, *, padded: bool) -> str:
     """Say that a category holds numbers, or differs in nearly every row; empty if it does not."""
     distinct = len(set(texts))
     if distinct <= _FEW:

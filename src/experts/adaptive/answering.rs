@@ -30,8 +30,8 @@ impl State {
     ) -> Result<(Array2<f64>, Array2<f64>)> {
         let shape = (x.nrows(), self.outputs());
         let (mut out, mut spreads) = (Array2::zeros(shape), Array2::zeros(shape));
-        let told = Prequential::with_spread(out.view_mut(), spreads.view_mut(), spread);
-        self.answer(x, Some(spread), told)?;
+        let prequential = Prequential::with_spread(out.view_mut(), spreads.view_mut(), spread);
+        self.answer(x, Some(spread), prequential)?;
         Ok((out, spreads))
     }
 
@@ -48,18 +48,18 @@ impl State {
         &self,
         x: ArrayView2<'_, f64>,
         spread: Option<Spread>,
-        mut told: Prequential<'_>,
+        mut prequential: Prequential<'_>,
     ) -> Result<()> {
         let (mut round, mut said) = (Round::default(), Predicted::default());
         let any = self.answers_any_of(x);
         for start in (0..x.nrows()).step_by(AT_ONCE) {
             let rows = start..x.nrows().min(start + AT_ONCE);
-            let (x, mut told) = (x.slice(s![rows.clone(), ..]), told.rows(rows));
+            let (x, mut prequential) = (x.slice(s![rows.clone(), ..]), prequential.rows(rows));
             if self.mixtures.is_empty() {
                 for (i, c) in self.places(x) {
-                    told.tell((i, c), self.mean[c], |_| self.spread(c), &self.calibration);
+                    prequential.record((i, c), self.mean[c], |_| self.spread(c), &self.calibration);
                 }
-                told.tell_novelty(std::iter::repeat_n(1.0, x.nrows()));
+                prequential.record_novelty(std::iter::repeat_n(1.0, x.nrows()));
             } else {
                 let answers = self.ask(x, spread, any)?;
                 let (mixtures, calibration) = self.answering(any);
@@ -89,10 +89,10 @@ impl State {
                             }
                             _ => 1.0,
                         };
-                        mixed.scaled(by_columns).tell((i, c), calibration, &mut told);
+                        mixed.scaled(by_columns).record((i, c), calibration, &mut prequential);
                     }
                 }
-                told.tell_novelty(novelties.into_iter());
+                prequential.record_novelty(novelties.into_iter());
             }
         }
         Ok(())

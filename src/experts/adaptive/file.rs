@@ -48,7 +48,7 @@ impl Persist for AdaptiveExperts {
         let counts = self.state.as_ref().map_or([0; 6], |state| {
             let (features, outputs) = (state.buffer.n_features() as u64, state.outputs() as u64);
             let members = state.members.len() as u64;
-            [self.n_seen, features, outputs, members, state.generations, state.began]
+            [self.n_seen, features, outputs, members, state.n_refits, state.began]
         });
         out.counts("adaptive.counts", &counts);
         if let Some(state) = &self.state {
@@ -96,7 +96,7 @@ impl Persist for AdaptiveExperts {
 
 impl AdaptiveExperts {
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
-        let [n_seen, features, outputs, members, generations, began] = from.counts("adaptive.counts")?;
+        let [n_seen, features, outputs, members, n_refits, began] = from.counts("adaptive.counts")?;
         if n_seen == 0 {
             return Ok(());
         }
@@ -177,7 +177,7 @@ impl AdaptiveExperts {
             limits,
             loss: self.spec.loss,
             met,
-            generations,
+            n_refits,
             began,
             follows,
             changed,

@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 use super::AdaptiveSpec;
 use super::params::MemberParams;
 use super::partition::Partition;
-use super::preprocessing::{Lens, Views};
+use super::preprocessing::{Preprocessing, Views};
 use super::selection::Setting;
 use super::spec::of_loss;
 use crate::basis::BasisSpec;
@@ -54,15 +54,15 @@ pub struct MemberReport {
     /// Points stored in all cells.
     pub n_stored: usize,
     /// Number of the refit that added it, from 1.
-    pub generation: u64,
+    pub refit: u64,
 }
 
-/// A stream of rows with a [`Lens`] (preprocessing), or several, one for each k-means cell, so that
+/// A stream of rows with a [`Preprocessing`] (preprocessing), or several, one for each k-means cell, so that
 /// a row costs one cell.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     params: MemberParams,
-    lens: Arc<Lens>,
+    preprocessing: Arc<Preprocessing>,
     partition: Partition,
     cells: Vec<AnyStream>,
     /// Forgetting of the learners.
@@ -72,7 +72,7 @@ pub(super) struct Member {
     /// Prior variance of the unexplained part of an entirely novel row, in units of the noise.
     open: f64,
     /// Number of the refit that added it.
-    pub generation: u64,
+    pub refit: u64,
     /// Whether it is lasting: without forgetting, and started with a sample of all rows.
     pub lasts: bool,
     /// Consecutive blocks without weight.
@@ -86,7 +86,7 @@ impl Member {
         shape: Shape,
         spec: &AdaptiveSpec,
         views: &Views,
-        generation: u64,
+        refit: u64,
     ) -> Result<Self> {
         let (loss, params) = (spec.loss, spec.params.members);
         let share = if shape.cells > 1 { of_loss(loss, params.cell_regularization) } else { 1.0 };
@@ -105,34 +105,34 @@ impl Member {
             (basis, learner(loss, regularization, shape.forgetting))
         };
         let spec = ModelSpec { kernel: setting.kernel.clone(), basis, learner };
-        let partition = Partition::of(views.through(&setting.lens), shape.cells, params.cell_rounds);
+        let partition = Partition::of(views.through(&setting.preprocessing), shape.cells, params.cell_rounds);
         let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
-        let (lens, open) =
-            (Arc::clone(&setting.lens), of_loss(loss, params.residual_variance) / regularization);
+        let (preprocessing, open) =
+            (Arc::clone(&setting.preprocessing), of_loss(loss, params.residual_variance) / regularization);
         let Shape { forgetting, exact, .. } = shape;
         Ok(Self {
             params,
-            lens,
+            preprocessing,
             partition,
             cells,
             forgetting,
             exact,
             open,
-            generation,
+            refit,
             lasts: false,
             idle: 0,
         })
     }
 
     /// Its preprocessing.
-    pub fn lens(&self) -> &Arc<Lens> {
-        &self.lens
+    pub fn preprocessing(&self) -> &Arc<Preprocessing> {
+        &self.preprocessing
     }
 
     /// Shares the preprocessing of another expert if both are equal.
     pub fn share_lens(&mut self, other: &Self) {
-        if self.lens.is_like(&other.lens) {
-            self.lens = Arc::clone(&other.lens);
+        if self.preprocessing.is_like(&other.preprocessing) {
+            self.preprocessing = Arc::clone(&other.preprocessing);
         }
     }
 
@@ -157,7 +157,7 @@ impl Member {
         let spec = self.cells[0].spec();
         MemberReport {
             kernel: spec.kernel,
-            metric: self.lens.metric().clone(),
+            metric: self.preprocessing.metric().clone(),
             normal_scores: self.is_of_scores(),
             regularization: match spec.basis {
                 BasisSpec::NoisyPoints { noise, .. } => noise,
@@ -167,13 +167,13 @@ impl Member {
             cells: self.cells.len(),
             exact: self.exact,
             n_stored: self.n_stored(),
-            generation: self.generation,
+            refit: self.refit,
         }
     }
 
     /// Whether columns become normal scores.
     pub fn is_of_scores(&self) -> bool {
-        self.lens.is_of_scores()
+        self.preprocessing.is_of_scores()
     }
 
     /// Factor on the weight of a row at each later row.
@@ -210,7 +210,7 @@ impl Member {
         if self.rests() {
             return Ok(Answers::of_none(y.dim()));
         }
-        let seen = views.through(&self.lens);
+        let seen = views.through(&self.preprocessing);
         let mut answers = Answers::zeros(y.dim());
         for (cell, rows) in self.partition.shared_out(seen) {
             let (x, mut y) = (seen.select(Axis(0), &rows), y.select(Axis(0), &rows));
@@ -220,8 +220,8 @@ impl Member {
             let weights: Option<Array1<f64>> = weights.map(|weights| weights.select(Axis(0), &rows));
             let weights = weights.as_ref().map(|weights| weights.view());
             let mut own = Answers::zeros(y.dim());
-            let told = own.told(rows.len());
-            self.cells[cell].learn_rows(x.view(), y.view(), weights, told, &mut |_| true)?;
+            let prequential = own.prequential(rows.len());
+            self.cells[cell].learn_rows(x.view(), y.view(), weights, prequential, &mut |_| true)?;
             answers.put(&own, &rows);
         }
         Ok(answers.being_sure(|novelty| self.sure(novelty)))
@@ -230,7 +230,7 @@ impl Member {
     /// Outputs for rows in the current state: predictions, confidences, novelty with respect to the
     /// cells, and spreads if requested.
     pub fn answer(&self, x: ArrayView2<'_, f64>, outputs: usize, spread: Option<Spread>) -> Result<Answers> {
-        let seen = self.lens.apply(x);
+        let seen = self.preprocessing.apply(x);
         let mut answers = Answers::zeros((x.nrows(), outputs));
         for (cell, rows) in self.partition.shared_out(seen.view()) {
             let mut own = Answers::zeros((rows.len(), outputs));
@@ -269,10 +269,10 @@ impl Member {
         with_scratch(|scratch| {
             with_scratch(|seen| {
                 let (scratch, _) = scratch.prepare(x.len());
-                let width = self.lens.width();
+                let width = self.preprocessing.width();
                 let (seen, _) = seen.prepare(width);
                 debug_assert_eq!(seen.len(), padded(width));
-                self.lens.write(x.iter().copied(), &mut scratch[..x.len()], seen);
+                self.preprocessing.write(x.iter().copied(), &mut scratch[..x.len()], seen);
                 let seen = &seen[..width];
                 let cell = &self.cells[self.partition.cell_of(seen)];
                 cell.predict_one_and_novelty(seen, out).map(|novelty| self.sure(novelty))
@@ -307,7 +307,7 @@ impl Member {
         values: usize,
         of: impl Fn(&AnyStream, ArrayView2<'_, f64>) -> Result<Array3<f64>>,
     ) -> Result<Array3<f64>> {
-        let seen = self.lens.apply(x);
+        let seen = self.preprocessing.apply(x);
         let mut out = Array3::zeros((x.nrows(), values, x.ncols()));
         for (cell, rows) in self.partition.shared_out(seen.view()) {
             let inner = of(&self.cells[cell], seen.select(Axis(0), &rows).view())?;
@@ -316,7 +316,11 @@ impl Member {
                 for (inner, mut out) in
                     inner.rows().into_iter().zip(out.index_axis_mut(Axis(0), i).rows_mut())
                 {
-                    self.lens.add_gradient(&x, &inner.to_vec(), out.as_slice_mut().unwrap_or(&mut []));
+                    self.preprocessing.add_gradient(
+                        &x,
+                        &inner.to_vec(),
+                        out.as_slice_mut().unwrap_or(&mut []),
+                    );
                 }
             }
         }
@@ -326,21 +330,21 @@ impl Member {
     /// How far a row is out of the range of a column that its transform was learned from, from 0 to 1: transforms clip what
     /// is beyond.
     pub fn out_of_range(&self, x: ArrayView1<'_, f64>) -> f64 {
-        let each = self.lens.columns().iter().zip(x).map(|(column, x)| column.excess(*x));
+        let each = self.preprocessing.columns().iter().zip(x).map(|(column, x)| column.excess(*x));
         1.0 - (-4.0 * each.fold(0.0, f64::max)).exp()
     }
 
     /// For each column, whether a row is out of the range of its transform, by this share of the
     /// range.
     pub fn beyond<'a>(&'a self, x: ArrayView1<'a, f64>, margin: f64) -> impl Iterator<Item = bool> + 'a {
-        self.lens.columns().iter().zip(x).map(move |(column, x)| column.is_beyond(*x, margin))
+        self.preprocessing.columns().iter().zip(x).map(move |(column, x)| column.is_beyond(*x, margin))
     }
 
     pub fn write(&self, name: &str, out: &mut Writer) -> Result<()> {
-        self.lens.write_file(name, out);
+        self.preprocessing.write_file(name, out);
         let spec = serde_json::to_vec(&self.cells[0].spec()).map_err(|e| Error::file(e.to_string()))?;
         out.bytes(&format!("{name}.spec"), spec);
-        out.counts(&format!("{name}.counts"), &[self.generation, self.idle, u64::from(self.lasts)]);
+        out.counts(&format!("{name}.counts"), &[self.refit, self.idle, u64::from(self.lasts)]);
         self.partition.write(&format!("{name}.centres"), out);
         for (c, cell) in self.cells.iter().enumerate() {
             out.bytes(&format!("{name}.cell.{c}"), cell.to_bytes(serde_json::Value::Null)?);
@@ -359,13 +363,13 @@ impl Member {
     ) -> Result<Self> {
         let spec = String::from_utf8_lossy(from.bytes(&format!("{name}.spec"))?).into_owned();
         let spec = ModelSpec::from_json(&spec)?;
-        let lens = Arc::new(Lens::read_file(name, width, from)?);
-        let [generation, idle, lasts] = from.counts(&format!("{name}.counts"))?;
-        let partition = Partition::read(&format!("{name}.centres"), lens.width(), from)?;
+        let preprocessing = Arc::new(Preprocessing::read_file(name, width, from)?);
+        let [refit, idle, lasts] = from.counts(&format!("{name}.counts"))?;
+        let partition = Partition::read(&format!("{name}.centres"), preprocessing.width(), from)?;
         let mut cells = Vec::new();
         for c in 0..partition.len() {
             let cell = load_inside(from, &format!("{name}.cell.{c}"), &spec.build()?)?;
-            if cell.n_features() != Some(lens.width()) || cell.n_outputs() != Some(outputs) {
+            if cell.n_features() != Some(preprocessing.width()) || cell.n_outputs() != Some(outputs) {
                 return Err(Error::file(format!("{name}.cell.{c} does not fit the rows")));
             }
             cells.push(cell);
@@ -374,7 +378,7 @@ impl Member {
         let open = of_loss(loss, params.residual_variance) / regularization;
         let exact = matches!(spec.learner, LearnerSpec::Interpolation(_));
         let lasts = lasts != 0;
-        Ok(Self { params, lens, partition, cells, forgetting, exact, open, generation, lasts, idle })
+        Ok(Self { params, preprocessing, partition, cells, forgetting, exact, open, refit, lasts, idle })
     }
 }
 
@@ -425,7 +429,7 @@ mod tests {
         let mut unsure = 0;
         for setting in select(&sample, None, &AdaptiveSpec { size: 30, ..AdaptiveSpec::default() }).unwrap() {
             for cells in [1, 4] {
-                let views = Views::of([&setting.lens], x.view());
+                let views = Views::of([&setting.preprocessing], x.view());
                 let shape = Shape { cells, size: 30, forgetting: 1.0, exact: false };
                 let mut member = Member::new(&setting, shape, &AdaptiveSpec::default(), &views, 1).unwrap();
                 let before = member.learn(&views, y.view(), None).unwrap();
@@ -433,7 +437,7 @@ mod tests {
                 assert!(before.sure()[0] <= before.sure()[599] && before.sure().iter().all(|s| *s > 0.0));
                 let rows = &x.slice(ndarray::s![..50, ..]) * 1.5;
                 let sure = member.answer(rows.view(), 1, None).unwrap();
-                let seen = member.lens.apply(rows.view());
+                let seen = member.preprocessing.apply(rows.view());
                 for (i, seen) in seen.rows().into_iter().enumerate() {
                     let cell = &member.cells[member.partition.cell_of(&seen.to_vec())];
                     let new = novelty(&cell.dictionary(), seen, &cell.spec().kernel);
@@ -455,10 +459,10 @@ mod tests {
         let sample = Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
         let spec = |loss| AdaptiveSpec { size: 100, loss, ..AdaptiveSpec::default() };
         let settings = select(&sample, None, &spec(Loss::SquaredHinge)).unwrap();
-        let lens = Arc::clone(&settings[0].lens);
+        let preprocessing = Arc::clone(&settings[0].preprocessing);
         let kernel = KernelSpec::Laplacian { bandwidth: Some(3.0) };
-        let setting = Setting { lens, kernel, regularization: 0.01 };
-        let views = Views::of([&setting.lens], x.view());
+        let setting = Setting { preprocessing, kernel, regularization: 0.01 };
+        let views = Views::of([&setting.preprocessing], x.view());
         let learned = |loss| {
             let shape = Shape { cells: 1, size: 600, forgetting: 1.0, exact: false };
             let mut member = Member::new(&setting, shape, &spec(loss), &views, 1).unwrap();

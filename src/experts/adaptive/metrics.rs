@@ -163,6 +163,6 @@ fn of_columns_alone((x, y): &(Array2<f64>, Array2<f64>), params: &MetricParams) 
         return None;
     }
     let shares = shares_alone(x, y, params);
-    let told = shares.iter().filter(|share| **share > 0.0).count();
-    (told > 0 && told as f64 <= params.max_relevant_share * d as f64).then(|| of_diagonal(&shares))
+    let found = shares.iter().filter(|share| **share > 0.0).count();
+    (found > 0 && found as f64 <= params.max_relevant_share * d as f64).then(|| of_diagonal(&shares))
 }

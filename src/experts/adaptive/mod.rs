@@ -14,7 +14,6 @@ mod agop;
 mod answering;
 mod buffer;
 mod file;
-mod generation;
 mod main_effects;
 mod member;
 mod metrics;
@@ -22,6 +21,7 @@ mod order;
 mod params;
 mod partition;
 mod preprocessing;
+mod refit;
 mod row_weights;
 mod selection;
 mod spec;
@@ -115,8 +115,8 @@ impl AdaptiveExperts {
 
     /// Number of refits.
     #[must_use]
-    pub fn n_generations(&self) -> u64 {
-        self.state.as_ref().map_or(0, |state| state.generations)
+    pub fn n_refits(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.n_refits)
     }
 
     /// Number of rows whose target was winsorized.
@@ -163,13 +163,13 @@ impl Model for AdaptiveExperts {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
-        go_on: &mut dyn FnMut(usize) -> bool,
+        mut prequential: Prequential<'_>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         let mut done = 0;
         let relative = weights.map(|weights| self.weighing.clone().relative(weights));
-        while done < x.nrows() && go_on(done) {
+        while done < x.nrows() && should_continue(done) {
             let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), &self.spec));
             if state.resume(&self.spec).is_err() {
                 break;
@@ -179,7 +179,7 @@ impl Model for AdaptiveExperts {
             let end = done + state.rows_at_once(y.slice(s![done..end, ..]), of(end));
             let raw = |start: usize, end: usize| weights.map(|weights| weights.slice_move(s![start..end]));
             let (rows, weights) = (s![done..end, ..], of(end));
-            let part = told.rows(done..end);
+            let part = prequential.rows(done..end);
             let before = state.met;
             state.learn_part(x.slice(rows), y.slice(rows), weights, part);
             self.n_seen += (end - done) as u64;

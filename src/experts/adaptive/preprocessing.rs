@@ -134,58 +134,65 @@ pub(super) fn transformed(columns: &[Column], x: ArrayView2<'_, f64>) -> Array2<
 
 /// Transforms and metric.
 #[derive(Clone, Debug)]
-pub(super) struct Lens {
+pub(super) struct Preprocessing {
     columns: Vec<Column>,
     metric: Metric,
     map: Map,
 }
 
 /// Rows after preprocessing, computed once for each distinct preprocessing.
-pub(super) struct Views(Vec<(Arc<Lens>, Array2<f64>)>);
+pub(super) struct Views(Vec<(Arc<Preprocessing>, Array2<f64>)>);
 
 impl Views {
     /// Rows after these preprocessings, many of which may be equal.
-    pub fn of<'a>(lenses: impl IntoIterator<Item = &'a Arc<Lens>>, x: ArrayView2<'_, f64>) -> Self {
+    pub fn of<'a>(lenses: impl IntoIterator<Item = &'a Arc<Preprocessing>>, x: ArrayView2<'_, f64>) -> Self {
         let different = distinct(lenses);
-        let seen = map_each(&different, |lens| lens.apply(x));
+        let seen = map_each(&different, |preprocessing| preprocessing.apply(x));
         Self(different.into_iter().zip(seen).collect())
     }
 
     /// The same, interruptible (see [`interrupt`](crate::interrupt)).
     pub fn asked<'a>(
-        lenses: impl IntoIterator<Item = &'a Arc<Lens>>,
+        lenses: impl IntoIterator<Item = &'a Arc<Preprocessing>>,
         x: ArrayView2<'_, f64>,
     ) -> Result<Self> {
         let different = distinct(lenses);
         let mut seen = vec![Array2::default((0, 0)); different.len()];
-        ask_each_block(different.iter().zip(&mut seen), |(lens, seen)| *seen = lens.apply(x))?;
+        ask_each_block(different.iter().zip(&mut seen), |(preprocessing, seen)| {
+            *seen = preprocessing.apply(x)
+        })?;
         Ok(Self(different.into_iter().zip(seen).collect()))
     }
 
     /// Some of the rows, in this order.
     pub fn select(&self, rows: &[usize]) -> Self {
-        Self(self.0.iter().map(|(lens, seen)| (Arc::clone(lens), seen.select(Axis(0), rows))).collect())
+        Self(
+            self.0
+                .iter()
+                .map(|(preprocessing, seen)| (Arc::clone(preprocessing), seen.select(Axis(0), rows)))
+                .collect(),
+        )
     }
 
     /// Rows after one of the preprocessings.
-    pub fn through(&self, lens: &Arc<Lens>) -> ArrayView2<'_, f64> {
-        let known = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, lens));
+    pub fn through(&self, preprocessing: &Arc<Preprocessing>) -> ArrayView2<'_, f64> {
+        let known = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, preprocessing));
         known.unwrap_or_else(|| unreachable!("it is one of those looked through")).1.view()
     }
 }
 
 /// Distinct preprocessings.
-fn distinct<'a>(lenses: impl IntoIterator<Item = &'a Arc<Lens>>) -> Vec<Arc<Lens>> {
-    let mut different: Vec<Arc<Lens>> = Vec::new();
-    for lens in lenses {
-        if !different.iter().any(|known| Arc::ptr_eq(known, lens)) {
-            different.push(Arc::clone(lens));
+fn distinct<'a>(lenses: impl IntoIterator<Item = &'a Arc<Preprocessing>>) -> Vec<Arc<Preprocessing>> {
+    let mut different: Vec<Arc<Preprocessing>> = Vec::new();
+    for preprocessing in lenses {
+        if !different.iter().any(|known| Arc::ptr_eq(known, preprocessing)) {
+            different.push(Arc::clone(preprocessing));
         }
     }
     different
 }
 
-impl Lens {
+impl Preprocessing {
     pub fn new(columns: Vec<Column>, metric: Metric) -> Result<Self> {
         let map = Map::new(&metric)?;
         Ok(Self { columns, metric, map })

@@ -15,7 +15,7 @@ use super::agop::{Gradients, mapped};
 use super::buffer::{Sample, spread};
 use super::metrics::{Candidate, Kind, Metrics};
 use super::params::{AdaptiveParams, SelectionParams};
-use super::preprocessing::{Column, Lens, Transform, columns, transformed};
+use super::preprocessing::{Column, Preprocessing, Transform, columns, transformed};
 use super::spec::of_loss;
 use crate::error::Result;
 use crate::interrupt::check;
@@ -57,7 +57,7 @@ const ALIKE: f64 = 1e9;
 /// Setting of an expert.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
-    pub lens: Arc<Lens>,
+    pub preprocessing: Arc<Preprocessing>,
     pub kernel: KernelSpec,
     pub regularization: f64,
 }
@@ -66,7 +66,11 @@ impl Setting {
     /// The setting of the constant expert.
     pub fn constant(&self, params: &SelectionParams) -> Self {
         let kernel = KernelSpec::Gaussian { bandwidth: Some(ALIKE) };
-        Self { lens: Arc::clone(&self.lens), kernel, regularization: params.regularizations[0] }
+        Self {
+            preprocessing: Arc::clone(&self.preprocessing),
+            kernel,
+            regularization: params.regularizations[0],
+        }
     }
 }
 
@@ -140,7 +144,7 @@ pub(super) fn select(
     let setting = |trial: Trial<'_>| {
         Ok(Setting {
             kernel: trial.family.kernel(trial.share, width),
-            lens: Arc::new(Lens::new(trial.columns.to_vec(), trial.metric)?),
+            preprocessing: Arc::new(Preprocessing::new(trial.columns.to_vec(), trial.metric)?),
             regularization: trial.regularization,
         })
     };
@@ -156,7 +160,7 @@ pub(super) fn without_selection(sample: &Sample, params: &AdaptiveParams) -> Res
     let setting = |share: &f64| {
         Ok(Setting {
             kernel: Family::Gaussian.kernel(*share, width),
-            lens: Arc::new(Lens::new(columns.clone(), Metric::Diagonal(vec![1.0; width]))?),
+            preprocessing: Arc::new(Preprocessing::new(columns.clone(), Metric::Diagonal(vec![1.0; width]))?),
             regularization: params.selection.regularizations[0],
         })
     };
@@ -170,7 +174,7 @@ pub(super) fn rough_setting(sample: &Sample, params: &AdaptiveParams) -> Result<
     let columns =
         columns(Transform::Scores, tamed(&sample.x, &params.winsorizer).view(), &params.preprocessing);
     Ok(Setting {
-        lens: Arc::new(Lens::new(columns, Metric::Diagonal(vec![1.0; width]))?),
+        preprocessing: Arc::new(Preprocessing::new(columns, Metric::Diagonal(vec![1.0; width]))?),
         kernel: KernelSpec::ManhattanLaplacian {
             bandwidth: Some(width as f64),
             exponent: params.selection.exact_exponent,

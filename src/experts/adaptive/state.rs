@@ -60,7 +60,7 @@ pub(super) struct State {
     /// Rows so far with positive weight.
     pub met: u64,
     /// Number of refits, and the row of the latest.
-    pub generations: u64,
+    pub n_refits: u64,
     pub began: u64,
     /// Whether drift was assumed at that time.
     pub follows: bool,
@@ -95,7 +95,7 @@ impl State {
             loss,
             mixture: spec.mixture,
             met: 0,
-            generations: 0,
+            n_refits: 0,
             began: 0,
             follows: false,
             changed: 0,
@@ -137,11 +137,11 @@ impl State {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
+        mut prequential: Prequential<'_>,
     ) {
         let (raw, limited) = (y, self.limited(x, y, weights));
         let y = limited.as_ref().map_or(y, |limited| limited.view());
-        let views = Views::of(self.members.iter().map(Member::lens), x);
+        let views = Views::of(self.members.iter().map(Member::preprocessing), x);
         let made = learn(&mut self.members, &views, y, weights);
         if made.iter().any(Option::is_none) {
             self.keep(&made.iter().map(Option::is_some).collect::<Vec<_>>());
@@ -174,7 +174,8 @@ impl State {
                         refined.scaled(by_columns)
                     };
                     let target = (raw[(i, c)], limited, weight);
-                    let next = round.learn_refined((i, c), made.iter(), refined, target, state, &mut told);
+                    let next =
+                        round.learn_refined((i, c), made.iter(), refined, target, state, &mut prequential);
                     if weight > 0.0 {
                         let unit = spread * self.calibration.factor(c, next.0);
                         self.column_spreads.meet(c, x.iter().copied(), (raw[(i, c)] - next.0) / unit);
@@ -190,7 +191,7 @@ impl State {
                     next
                 } else {
                     let mean = self.mean[c];
-                    told.tell((i, c), mean, |_| spread, &self.calibration);
+                    prequential.record((i, c), mean, |_| spread, &self.calibration);
                     let target = limited(mean);
                     if weight > 0.0 {
                         self.calibration.meet(c, mean, (raw[(i, c)], target), spread);

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 
 use super::agop::agop_of;
 use super::buffer::{Buffer, Sample};
-use super::preprocessing::{Lens, Transform, columns};
+use super::preprocessing::{Preprocessing, Transform, columns};
 use super::selection::select;
 use super::tree_stage::{Predicted, TreeStage};
 use super::*;
@@ -104,7 +104,7 @@ fn a_function_on_some_of_the_rows_has_the_gradients_of_the_normal_equations() {
 fn selection_finds_relevant_columns_in_any_units() {
     let (x, y) = stream(600, 6, 5);
     let sample = |x: &Array2<f64>| Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
-    let best = |settings: Vec<super::selection::Setting>| settings[0].lens.metric().clone();
+    let best = |settings: Vec<super::selection::Setting>| settings[0].preprocessing.metric().clone();
     let factors = |metric: &Metric| match metric {
         Metric::Diagonal(factors) => factors.clone(),
         Metric::Full(rows) => {
@@ -126,7 +126,7 @@ fn labels_are_also_compared_by_columns_as_they_are() {
     let sample = Sample { x, y: y.mapv(f64::signum), weights: Array1::ones(600) };
     let plain = |loss, first| {
         let settings = select(&sample, None, &spec(100, loss)).unwrap();
-        let is_plain = |setting: &super::selection::Setting| match setting.lens.metric() {
+        let is_plain = |setting: &super::selection::Setting| match setting.preprocessing.metric() {
             Metric::Diagonal(factors) => *factors == [1.0; 6],
             Metric::Full(_) => false,
         };
@@ -284,8 +284,8 @@ fn columns_that_matter_are_found_among_many_by_themselves_and_together() {
         let y = x.map_axis(Axis(1), target).insert_axis(Axis(1));
         let of = |columns: usize| {
             let mut model = AdaptiveSpec { size: 100, ..AdaptiveSpec::default() }.build().unwrap();
-            let told = model.learn_and_predict(x.slice(s![.., ..columns]), y.view()).unwrap();
-            error(told.slice(late), y.slice(late))
+            let predictions = model.learn_and_predict(x.slice(s![.., ..columns]), y.view()).unwrap();
+            error(predictions.slice(late), y.slice(late))
         };
         let (few, all) = (of(4), of(d));
         assert!(all < 2.0 * few + 0.01, "{all} with all columns, {few} without the irrelevant ones");
@@ -309,14 +309,14 @@ fn a_clock_among_the_columns_causes_few_refits() {
     let (x, y) = stream(6000, 4, 61);
     let mut x = x / Array1::from(vec![1e-3, 1e-2, 0.1, 1.0]);
     x.mapv_inplace(|v| (6.0 * v).exp());
-    let generations = |x: &Array2<f64>| {
+    let n_refits = |x: &Array2<f64>| {
         let mut model = small();
         model.learn_and_predict(x.view(), y.view()).unwrap();
-        model.n_generations()
+        model.n_refits()
     };
-    let without = generations(&x);
+    let without = n_refits(&x);
     x.column_mut(3).iter_mut().enumerate().for_each(|(t, value)| *value = 1.7e9 + 60.0 * t as f64);
-    let with = generations(&x);
+    let with = n_refits(&x);
     assert!(with <= without + 4, "{with} refits, {without} without a clock");
     let mut buffer = Buffer::new(4, 1, 2048);
     let walk = (0..6000).scan(0.0, |at, t| {
@@ -340,9 +340,9 @@ fn memory_is_bounded_and_no_member_stays_for_ever() {
         model.learn(x.slice(rows), y.slice(rows)).unwrap();
         most = most.max(model.to_bytes(serde_json::Value::Null).unwrap().len());
     }
-    let last = model.n_generations();
+    let last = model.n_refits();
     assert!(last >= 5);
-    assert!(model.members().iter().all(|member| member.generation + 1 >= last));
+    assert!(model.members().iter().all(|member| member.refit + 1 >= last));
     assert!(most < 8_000_000, "{most}");
 }
 
@@ -398,11 +398,11 @@ fn the_exact_expert_is_ridge_regression_on_signs_of_one_and_a_half() {
     let signs = y.mapv(|y| if y > 0.3 { 1.0 } else { -1.0 });
     let sample = Sample { x: x.clone(), y: signs.clone(), weights: Array1::ones(300) };
     let setting = rough_setting(&sample, &AdaptiveParams::default()).unwrap();
-    let views = super::preprocessing::Views::of([&setting.lens], x.view());
+    let views = super::preprocessing::Views::of([&setting.preprocessing], x.view());
     let shape = Shape { cells: 1, size: 1000, forgetting: 1.0, exact: true };
     let mut member = Member::new(&setting, shape, &spec(300, Loss::SquaredHinge), &views, 1).unwrap();
     let made = member.learn(&views, signs.view(), None).unwrap().into_made();
-    let seen = setting.lens.apply(x.view());
+    let seen = setting.preprocessing.apply(x.view());
     let similarity = |i: usize, j: usize| {
         let distance = (&seen.row(i) - &seen.row(j)).mapv(f64::abs).sum();
         (-(distance / 3.0).powf(0.75)).exp()
@@ -466,11 +466,11 @@ fn what_is_seen_through_a_lens_is_read_back() {
     let sample = Sample { x: x.clone(), y, weights: Array1::ones(400) };
     for setting in select(&sample, None, &spec(40, Loss::Squared)).unwrap() {
         let mut out = crate::persist::Writer::default();
-        setting.lens.write_file("lens", &mut out);
-        let bytes = out.finish("lens", serde_json::Value::Null, serde_json::Value::Null).unwrap();
+        setting.preprocessing.write_file("preprocessing", &mut out);
+        let bytes = out.finish("preprocessing", serde_json::Value::Null, serde_json::Value::Null).unwrap();
         let from = crate::persist::Reader::open(&bytes).unwrap();
-        let lens = Lens::read_file("lens", 3, &from).unwrap();
-        assert_eq!(lens.apply(x.view()), setting.lens.apply(x.view()));
+        let preprocessing = Preprocessing::read_file("preprocessing", 3, &from).unwrap();
+        assert_eq!(preprocessing.apply(x.view()), setting.preprocessing.apply(x.view()));
     }
 }
 
@@ -489,7 +489,7 @@ fn rows_without_weight_change_nothing() {
     model.learn(x.view(), y.view()).unwrap();
     other.learn_while(more_x.view(), more_y.view(), Some(weights.view()), None, &mut |_| true).unwrap();
     assert_eq!((model.n_seen(), other.n_seen()), (1500, 3000));
-    assert_eq!(model.n_generations(), other.n_generations());
+    assert_eq!(model.n_refits(), other.n_refits());
     let (one, two) = (model.predict(x.view()).unwrap(), other.predict(x.view()).unwrap());
     assert!((&one - &two).iter().all(|difference| difference.abs() < 1e-9));
     let bytes = other.to_bytes(serde_json::Value::Null).unwrap();
@@ -531,7 +531,7 @@ fn numbers_are_set_by_the_specification_and_stored_only_where_they_differ() {
     assert_eq!(other.spec().params.refits.growth, 3);
     let (x, y) = stream(60, 3, 5);
     other.learn(x.view(), y.view()).unwrap();
-    assert_eq!(other.n_generations(), 1);
+    assert_eq!(other.n_refits(), 1);
     let bytes = other.to_bytes(serde_json::Value::Null).unwrap();
     let again = AdaptiveExperts::from_bytes(&bytes).unwrap().0;
     assert_eq!(again.spec(), other.spec());

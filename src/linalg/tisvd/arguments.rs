@@ -6,8 +6,7 @@ use super::frame::Frame;
 use crate::error::{Error, Result, in_range};
 use crate::linalg::arrays::from_array;
 
-/// How many triples or pairs are kept beyond those shown, if nothing else is said: half as many, and 10
-/// at least.
+/// Default number of triples or pairs kept beyond those returned: half as many, and at least 10.
 #[must_use]
 pub fn default_extra(rank: usize) -> usize {
     (rank / 2).max(10)
@@ -16,7 +15,7 @@ pub fn default_extra(rank: usize) -> usize {
 /// Largest entry of a matrix or an update.
 const LARGEST: f64 = 1e60;
 
-/// How far vectors that are handed in may be from orthonormal.
+/// Largest deviation of given vectors from orthonormality.
 const ORTHONORMAL: f64 = 1e-8;
 
 pub(super) fn checked_rank(rank: usize) -> Result<usize> {
@@ -58,7 +57,7 @@ pub(super) fn check_shape(
     Err(Error::Shape { what, found: matrix.dim(), needed, why })
 }
 
-/// Columns that are handed in, if they are orthonormal.
+/// Given columns, if they are orthonormal.
 pub(super) fn orthonormal(what: &'static str, columns: ArrayView2<'_, f64>) -> Result<Frame> {
     check_entries(what, columns)?;
     in_range(what, columns.dim(), columns.ncols() <= columns.nrows(), "no more columns than rows")?;

@@ -11,10 +11,10 @@ use faer::{Accum, Mat, MatMut, MatRef, Par, Spec};
 
 use super::matrices::{at_least, towards_orthonormal};
 
-/// Largest entry of a matrix to be decomposed: squares of such are numbers.
+/// Largest entry of a matrix to be decomposed: its square is finite.
 const LARGEST: f64 = 1e140;
 
-/// Squares of values smaller than the root of this are not computed with.
+/// Values below the root of this are not squared.
 const SMALLEST: f64 = 1e-200;
 
 /// Values are alike if the smallest is at least this part of the largest. The vectors that come from
@@ -57,8 +57,8 @@ impl Core {
     }
 
     /// The singular value decomposition of the (p, q) matrix, largest value first, with the vectors of
-    /// the `count` largest values at least; none if its numbers are beyond bounds. `alike` says that
-    /// these values are likely to be of one size, which a quicker way needs.
+    /// the `count` largest values at least; none if its numbers are beyond bounds. `alike`: these values
+    /// are probably of one size, which a faster method requires.
     pub fn svd(&mut self, p: usize, q: usize, count: usize, alike: bool) -> Option<Triples<'_>> {
         if !bounded(self.matrix.get(..p, ..q)) {
             return None;
@@ -111,7 +111,7 @@ impl Core {
         matmul(rows.as_mut(), Accum::Replace, matrix.transpose(), left, 1.0, Par::Seq);
         let mut last = f64::INFINITY;
         for (i, value) in self.values.iter_mut().enumerate() {
-            // In order, which rounding may upset.
+            // Sorted again after rounding.
             *value = rows.as_ref().col(i).norm_l2().min(last);
             last = *value;
         }
@@ -155,12 +155,12 @@ fn eigen(
 
 /// Whether all entries are finite and of a size to compute with.
 fn bounded(matrix: MatRef<'_, f64>) -> bool {
-    // The largest of numbers among which there is a NaN may be any of them.
+    // A maximum over numbers with a NaN is arbitrary.
     let sum = matrix.norm_l1();
     sum.is_finite() && matrix.norm_max() <= LARGEST
 }
 
-/// Memory for faer's routines, kept from one call to the next.
+/// Memory of faer's routines, reused between calls.
 #[derive(Default)]
 struct Workspace(Option<MemBuffer>);
 

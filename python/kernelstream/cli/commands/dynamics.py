@@ -131,7 +131,7 @@ def dynamics(
         save=save,
         output=output,
         plot=plot,
-        wishes=RunOptions(
+        options=RunOptions(
             [],
             [],
             [],

@@ -258,7 +258,7 @@ def learn(
     from kernelstream.cli.running.options import Paths, RunOptions
     from kernelstream.cli.running.workers import Workers
 
-    places = Paths(
+    paths = Paths(
         files,
         save=save,
         checkpoint=checkpoint,
@@ -274,7 +274,7 @@ def learn(
         resumes = begun_from is not None or (checkpoint is not None and checkpoint.exists())
         chosen = kernel or basis or learner or not scale or workers > 1
         experts = not (resumes or chosen)
-    wishes = RunOptions(
+    options = RunOptions(
         list(dict.fromkeys(target or [])),
         list(dict.fromkeys(exclude or [])),
         list(dict.fromkeys(category or [])),
@@ -299,8 +299,8 @@ def learn(
     )
     console = Terminal(stderr=True)
     if workers > 1:
-        Workers(places, wishes, workers, console).run()
+        Workers(paths, options, workers, console).run()
         return
-    status = Learning(places, wishes, console).run()
+    status = Learning(paths, options, console).run()
     if status:
         raise typer.Exit(status)

@@ -144,8 +144,8 @@ def choose(
         else:
             chosen.kinds[name] = _kind_in(table, name)
     chosen.zones = {name: zone for name in chosen.kinds if (zone := _zone(table, name))}
-    told = [name for name in table.schema.names if name not in [*excluded, *categories, *numbers]]
-    chosen.notes = [note for name in told if (note := _note(table, name))]
+    left = [name for name in table.schema.names if name not in [*excluded, *categories, *numbers]]
+    chosen.notes = [note for name in left if (note := _note(table, name))]
     known = [*excluded, *categories, *numbers, *(targets if classify else [])]
     chosen.notes += [
         _note_of_codes(name, code, is_target=name in targets)

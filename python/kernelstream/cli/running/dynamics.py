@@ -20,7 +20,7 @@ from kernelstream.cli.reading.columns import Columns, check_alike, described, li
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
 from kernelstream.cli.running.forecasts import MOST_COLUMNS, Judge, Outlook, steps_ahead
-from kernelstream.cli.running.messages import tell_notes, told_of_repeated, told_of_sentinel
+from kernelstream.cli.running.messages import describe_repeated, describe_sentinel, print_notes
 from kernelstream.cli.running.options import RunOptions, check_coverage
 from kernelstream.cli.running.report import Report, print_report
 from kernelstream.cli.running.selection import chosen_lines
@@ -65,7 +65,7 @@ class Dynamics:
     save: Path | None
     output: Path | None
     plot: Path | None
-    wishes: RunOptions
+    options: RunOptions
     console: Console
 
     def run(self) -> int:
@@ -88,10 +88,10 @@ class Dynamics:
         self._span = self.delays * self.delay
         self._ends: list[tuple[Source, NDArray[np.float64], NDArray[Any] | None]] = []
         self._tail = Tail(_TAIL)
-        self._bad_cells = BadCells(self.wishes.bad_cells)
+        self._bad_cells = BadCells(self.options.bad_cells)
         self._repeated: list[str] = []
-        self._told: list[str] = []
-        self._told_of_sentinel = False
+        self._printed: list[str] = []
+        self._warned_of_sentinel = False
         self._held: list[Piece] = []
         self._model: Koopman | Forecaster | None = None
         self._short: NDArray[np.float64] | None = None
@@ -102,7 +102,7 @@ class Dynamics:
                 if self.time is not None:
                     (self.time,) = own_names(first, [self.time])
                 columns = state_columns(first, self.columns, self.time)
-                self.wishes.numerals = columns.numerals
+                self.options.numerals = columns.numerals
                 self._announce(first, sources, columns)
                 self._names = [name for name in columns.features if name != self.time]
                 self._steps = self._steps_ahead()
@@ -147,10 +147,10 @@ class Dynamics:
         check_ending(self.output)
 
     def _open(self, source: Source) -> Reader:
-        return self.wishes.open(source, time=self.time)
+        return self.options.open(source, time=self.time)
 
     def _announce(self, first: Reader, sources: list[Source], columns: Columns) -> None:
-        self._told = tell_notes(self.console, first)
+        self._printed = print_notes(self.console, first)
         for note in columns.notes:
             say(self.console, f"{first.name}: {note}")
         where = sources[0].name
@@ -209,7 +209,7 @@ class Dynamics:
         for source in sources:
             with first if source is sources[0] else self._open(source) as table:
                 check_alike(table, columns, first.name)
-                self._told = tell_notes(self.console, table, self._told)
+                self._printed = print_notes(self.console, table, self._printed)
                 for batch in batches_of(source, table, columns, 0, size, self._bad_cells):
                     if stop.wanted:
                         return
@@ -220,7 +220,7 @@ class Dynamics:
                     stored = model.n_stored_ if model and model.__sklearn_is_fitted__() else 0
                     bar.update(extent.at(source, batch.share), rows, stored=stored)
                 if table.repeated:
-                    self._repeated.append(told_of_repeated(table))
+                    self._repeated.append(describe_repeated(table))
             if self._model is None:
                 self._begin()
             if self._tail.trajectories:
@@ -241,21 +241,21 @@ class Dynamics:
             raise ValueError(f"{batch.where(row, name)}: the value is infinite; correct it")
         states = np.column_stack([batch.features[name] for name in self._names])
         states[batch.bad] = np.nan
-        self._tell_of_sentinel(batch, states)
+        self._report_sentinel(batch, states)
         times = None if self.time is None else batch.features[self.time]
         try:
             yield from self._cutter.cut(states, times)
         except ValueError as error:
             raise ValueError(f"{batch.source.name}, column {self.time!r}: {error}") from None
 
-    def _tell_of_sentinel(self, batch: Batch, states: NDArray[np.float64]) -> None:
+    def _report_sentinel(self, batch: Batch, states: NDArray[np.float64]) -> None:
         """Name the first number that may stand for a missing value."""
         rows = np.flatnonzero(np.isfinite(states).all(axis=1))
-        found = None if self._told_of_sentinel else find_sentinel(states[rows])
+        found = None if self._warned_of_sentinel else find_sentinel(states[rows])
         if found is not None:
-            self._told_of_sentinel = True
+            self._warned_of_sentinel = True
             where = batch.where(int(rows[found.row]), self._names[found.column])
-            say(self.console, told_of_sentinel(where, found))
+            say(self.console, describe_sentinel(where, found))
 
     def _save_what_was_learned(self) -> None:
         """Save the model of the rows before one that cannot be learned."""

@@ -24,18 +24,18 @@ from kernelstream.cli.reading.sources import Extent, Source, find_sources
 from kernelstream.cli.running.checkpoints import Every
 from kernelstream.cli.running.messages import (
     announce,
+    describe_repeated,
+    describe_sentinel,
+    describe_skipped,
     explain,
     print_facts,
+    print_labels,
+    print_notes,
     remedy_for_drift,
-    tell_labels,
-    tell_notes,
-    told_of_repeated,
-    told_of_sentinel,
-    told_of_skipped,
 )
 from kernelstream.cli.running.monitoring import Watch
 from kernelstream.cli.running.options import Paths, RunOptions
-from kernelstream.cli.running.session import Session, begin, go_on, recall
+from kernelstream.cli.running.session import Session, begin, recall, resume
 from kernelstream.cli.running.stopping import Stop
 from kernelstream.cli.writing.failures import OutputError, while_writing
 from kernelstream.cli.writing.locks import alone
@@ -56,27 +56,27 @@ _FIRST_ROWS, _MOST_ROWS = 256, 8192
 class Learning:
     """One run of ``learn``."""
 
-    _begun: Session
+    _session: Session
     _bar: ProgressBar
-    _told: list[str]
+    _printed: list[str]
 
-    def __init__(self, places: Paths, wishes: RunOptions, console: Console) -> None:
-        self._places = places
-        self._wishes = wishes
+    def __init__(self, paths: Paths, options: RunOptions, console: Console) -> None:
+        self._paths = paths
+        self._options = options
         self._console = console
-        self._every = Every(places.every)
-        self._live = places.predict_to is not None
+        self._every = Every(paths.every)
+        self._live = paths.predict_to is not None
         self._stop = Stop()
         self._most_rows = _MOST_ROWS
-        if places.checkpoint is not None and self._every.rows is not None:
+        if paths.checkpoint is not None and self._every.rows is not None:
             self._most_rows = min(self._every.rows, _MOST_ROWS)
         self._chunk = min(_FIRST_ROWS, self._most_rows)
-        self._bad_cells = BadCells(wishes.bad_cells)
+        self._bad_cells = BadCells(options.bad_cells)
         self._repeated: list[str] = []
         self._resumed: Any = None
         self._problems: list[str] = []
         self._unused: set[str] = set()
-        self._checkpoint_failed = self._told_of_sentinel = False
+        self._checkpoint_failed = self._warned_of_sentinel = False
 
     def run(self) -> int:
         """Learn everything.
@@ -86,32 +86,32 @@ class Learning:
         ValueError, OSError
             A table is invalid; checkpoints are kept.
         """
-        sources = find_sources(self._places.files)
-        self._places.check(sources)
+        sources = find_sources(self._paths.files)
+        self._paths.check(sources)
         with ExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())
             # The columns and the table of errors have messages in terms of options.
             for category in (DriftWarning, SentinelWarning, UselessPredictionsWarning):
                 warnings.simplefilter("ignore", category)
             stack.enter_context(self._stop)
-            if self._places.checkpoint is not None:
-                stack.enter_context(alone(self._places.checkpoint))
+            if self._paths.checkpoint is not None:
+                stack.enter_context(alone(self._paths.checkpoint))
             if sources[0].path is None and os.isatty(0):
                 self._say("reading rows from the terminal; Ctrl-D ends them")
             try:
                 if (path := self._resumed_path()) is not None:
-                    self._resumed = recall(self._wishes, path)
+                    self._resumed = recall(self._options, path)
                 first = stack.enter_context(self._open(sources[0]))
-                self._begun = self._begin(first, sources)
-                announce(self._console, first, sources, self._begun.columns)
-                self._told = list(first.notes)
-                tell_labels(self._console, self._begun)
-                if self._wishes.explain:
-                    explain(self._console, first, self._begun.columns)
+                self._session = self._begin(first, sources)
+                announce(self._console, first, sources, self._session.columns)
+                self._printed = list(first.notes)
+                print_labels(self._console, self._session)
+                if self._options.explain:
+                    explain(self._console, first, self._session.columns)
                 for source in sources[1:]:
                     if source.is_file:
                         with self._open(source) as table:
-                            check_alike(table, self._begun.columns, first.name)
+                            check_alike(table, self._session.columns, first.name)
             except KeyboardInterrupt:
                 self._say("stopped before anything was learned")
                 return self._status()
@@ -122,31 +122,31 @@ class Learning:
 
     def _open(self, source: Source) -> Reader:
         with self._stop.waiting():
-            return self._wishes.open(source, live=self._live)
+            return self._options.open(source, live=self._live)
 
     def _begin(self, first: Reader, sources: Sequence[Source]) -> Session:
         path = self._resumed_path()
         if path is None:
             with self._stop.waiting():
-                return begin(self._wishes, first, sources)
-        begun = go_on(self._wishes, path, self._resumed, first)
-        if self._places.again:
-            begun.progress.files.clear()
-        self._say(f"continuing {path}, which has learned {begun.model.n_seen_:,} rows")
-        return begun
+                return begin(self._options, first, sources)
+        session = resume(self._options, path, self._resumed, first)
+        if self._paths.again:
+            session.progress.files.clear()
+        self._say(f"continuing {path}, which has learned {session.model.n_seen_:,} rows")
+        return session
 
     def _resumed_path(self) -> Path | None:
         """Give the model file to continue; None for a new model."""
-        places = self._places
-        if places.checkpoint is not None and places.checkpoint.exists():
-            return places.checkpoint
-        return places.begun_from
+        paths = self._paths
+        if paths.checkpoint is not None and paths.checkpoint.exists():
+            return paths.checkpoint
+        return paths.begun_from
 
     # -------------------------------------------------------------------------------- learning
 
     def _learn_all(self, first: Reader, sources: Sequence[Source]) -> None:
         """Learn every row; before an error the rows before it are checkpointed."""
-        progress = self._begun.progress
+        progress = self._session.progress
         extent = Extent(sources)
         try:
             with ExitStack() as outputs:
@@ -162,10 +162,10 @@ class Learning:
                             # Rows of earlier runs do not determine the time left.
                             self._bar.begin_at(done, progress.rows)
                         self._learn(batch, write)
-                        if not self._begun.n_seen:
+                        if not self._session.n_seen:
                             continue
                         with while_writing():
-                            watch.update(done, progress.rows, progress.skipped, self._begun.model)
+                            watch.update(done, progress.rows, progress.skipped, self._session.model)
                         if self._every.is_due(progress.rows):
                             self._save_checkpoint()
                         if self._stop.wanted:
@@ -174,7 +174,7 @@ class Learning:
                     self._stop.number = self._stop.number or 2
                 self._bar.is_complete = not self._stop.wanted
                 with while_writing():
-                    watch.finish(progress.rows, progress.skipped, self._begun.model)
+                    watch.finish(progress.rows, progress.skipped, self._session.model)
                     outputs.close()
         except OutputError as failed:
             self._problems.append(str(failed))
@@ -185,7 +185,7 @@ class Learning:
 
     def _save_what_was_learned(self) -> None:
         """Save the model of the rows before one that cannot be learned."""
-        path, rows = self._places.save, self._begun.progress.rows
+        path, rows = self._paths.save, self._session.progress.rows
         if path is None or not rows:
             return
         if failed := self._saved(path):
@@ -195,22 +195,22 @@ class Learning:
         self._say(f"the {learned} learned and saved in {path}; --from {path} resumes there")
 
     def _open_predictions(self, outputs: ExitStack, first: Reader) -> Writer | None:
-        output = self._places.predict_to
+        output = self._paths.predict_to
         if output is None:
             return None
-        names = self._begun.task.predicted
+        names = self._session.task.predicted
         return outputs.enter_context(column_writer(output, names, json_lines=first.is_json))
 
     def _open_watch(self, outputs: ExitStack) -> Watch:
-        places, task = self._places, self._begun.task
+        paths, task = self._paths, self._session.task
         metrics = history = None
-        if places.metrics is not None:
-            metrics = MetricsFile(places.metrics, self._begun.n_seen)
+        if paths.metrics is not None:
+            metrics = MetricsFile(paths.metrics, self._session.n_seen)
             outputs.callback(metrics.close)
-        if places.plot is not None:
-            history = History(places.plot, self._begun.columns.targets, task.window.size)
+        if paths.plot is not None:
+            history = History(paths.plot, self._session.columns.targets, task.window.size)
             outputs.callback(history.draw)
-        remedy = remedy_for_drift(self._wishes, is_label=self._begun.columns.label is not None)
+        remedy = remedy_for_drift(self._options, is_label=self._session.columns.label is not None)
         return Watch(self._console, task, self._bar, remedy, metrics, history)
 
     def _batches(self, first: Reader, sources: Sequence[Source]) -> Iterator[Batch]:
@@ -218,7 +218,7 @@ class Learning:
 
         A file counts as finished once the batch after its last one is asked for.
         """
-        progress = self._begun.progress
+        progress = self._session.progress
         for source in sources:
             size = source.size
             if not progress.is_finished(source):
@@ -228,15 +228,15 @@ class Learning:
 
     def _batches_of(self, source: Source, table: Reader, first: str) -> Iterator[Batch]:
         """Give the rows of a table that are not yet learned."""
-        progress, columns = self._begun.progress, self._begun.columns
+        progress, columns = self._session.progress, self._session.columns
         check_alike(table, columns, first)
         if table.name != first:
-            self._told = tell_notes(self._console, table, self._told)
+            self._printed = print_notes(self._console, table, self._printed)
         if table.name != first or self._resumed is not None:
-            self._tell_of_unused(table, columns, first)
+            self._report_unused(table, columns, first)
         skip = progress.learned(source)
         if not source.is_file and progress.piped:
-            if self._places.skip_seen:
+            if self._paths.skip_seen:
                 skip = progress.piped
             else:
                 self._say(
@@ -255,9 +255,9 @@ class Learning:
                     break
                 yield batch
         if table.repeated:
-            self._repeated.append(told_of_repeated(table))
+            self._repeated.append(describe_repeated(table))
 
-    def _tell_of_unused(self, table: Reader, columns: Columns, first: str) -> None:
+    def _report_unused(self, table: Reader, columns: Columns, first: str) -> None:
         names = [name for name in unused(table, columns) if name not in self._unused]
         if names:
             self._unused.update(names)
@@ -274,49 +274,51 @@ class Learning:
 
     def _learn_whole(self, batch: Batch, write: Writer | None) -> None:
         """Learn a batch, and record the progress."""
-        begun = self._begun
-        told = usable(batch, begun.columns, self._wishes.missing, need_target=write is None)
-        learned = told & batch.judged
+        session = self._session
+        usable_rows = usable(
+            batch, session.columns, self._options.missing, need_target=write is None
+        )
+        learned = usable_rows & batch.judged
         if write is None:
-            told = learned
-        if (new := begun.task.first_new(batch, learned)) is not None:
+            usable_rows = learned
+        if (new := session.task.first_new(batch, learned)) is not None:
             if new:
                 self._learn(batch.before(new), write)
                 self._learn(batch.since(new), write)
                 return
-            begun.model, what = begun.task.begin_again(begun.model, batch, learned)
+            session.model, what = session.task.begin_again(session.model, batch, learned)
             if what:
                 self._say(what)
         said: list[NDArray[Any]] = []
-        before, started = begun.n_seen, perf_counter()
+        before, started = session.n_seen, perf_counter()
         try:
-            with batch.naming(told):
-                said = begun.task.learn(begun.model, batch, told, learned)
+            with batch.naming(usable_rows):
+                said = session.task.learn(session.model, batch, usable_rows, learned)
         except KeyboardInterrupt:
             # The second one, in the middle of a batch.
-            done = np.flatnonzero(told)[: begun.n_seen - before]
+            done = np.flatnonzero(usable_rows)[: session.n_seen - before]
             self._advance(batch, learned, int(done[-1]) + 1 if len(done) else 0)
             raise
-        self._tell_of_sentinel(batch, learned)
+        self._report_sentinel(batch, learned)
         self._adapt(perf_counter() - started)
         self._advance(batch, learned, len(batch))
         if write is not None:
             with while_writing():
                 write(said)
 
-    def _tell_of_sentinel(self, batch: Batch, learned: NDArray[np.bool_]) -> None:
+    def _report_sentinel(self, batch: Batch, learned: NDArray[np.bool_]) -> None:
         """Name the first target that may stand for a missing one; experts winsorize it."""
-        if self._told_of_sentinel or self._wishes.experts:
+        if self._warned_of_sentinel or self._options.experts:
             return
         if (found := find_sentinel(batch.targets[learned])) is not None:
-            self._told_of_sentinel = True
+            self._warned_of_sentinel = True
             row = int(np.flatnonzero(learned)[found.row])
-            name = self._begun.columns.numeric_targets[found.column]
-            self._say(told_of_sentinel(batch.where(row, name), found))
+            name = self._session.columns.numeric_targets[found.column]
+            self._say(describe_sentinel(batch.where(row, name), found))
 
     def _advance(self, batch: Batch, learned: NDArray[np.bool_], count: int) -> None:
         """Record that this many rows of a batch are done."""
-        progress = self._begun.progress
+        progress = self._session.progress
         n_learned = int(learned[:count].sum())
         progress.rows += n_learned
         progress.skipped += count - n_learned
@@ -333,8 +335,8 @@ class Learning:
 
     def _save_checkpoint(self) -> None:
         """Save the model; if that fails, learning continues, with one warning."""
-        path = self._places.checkpoint
-        if path is None or not self._begun.n_seen:
+        path = self._paths.checkpoint
+        if path is None or not self._session.n_seen:
             return
         failed = self._saved(path)
         if failed and not self._checkpoint_failed:
@@ -344,43 +346,43 @@ class Learning:
     def _saved(self, path: Path) -> str:
         """Save the model; raise an error with the reason if that fails."""
         try:
-            self._begun.save(path)
+            self._session.save(path)
         except OSError as error:
             return re.sub(r" \(os error.*", "", str(error))
         return ""
 
     def _end(self, sources: Sequence[Source]) -> int:
         """Save the model, print the summary, and give the exit status."""
-        begun, places, progress = self._begun, self._places, self._begun.progress
+        session, paths, progress = self._session, self._paths, self._session.progress
         self._stop.is_saving = True
         stopped = self._stop.wanted
-        if not begun.model.__sklearn_is_fitted__():
+        if not session.model.__sklearn_is_fitted__():
             if stopped:
                 self._say("stopped before anything was learned")
                 return self._status()
             what = sources[0].name if len(sources) == 1 else f"none of the {len(sources)} files"
-            raise ValueError(f"{what} has no complete row{told_of_skipped(begun)}")
+            raise ValueError(f"{what} has no complete row{describe_skipped(session)}")
         if not progress.rows and not progress.skipped and not stopped:
             self._say("nothing new: every row was learned before; --again learns them once more")
         if stopped:
             self._say(f"stopped after {progress.rows:,} row{'s' * (progress.rows != 1)}")
         progress.finished = not stopped and not self._problems
         saved = []
-        for path in (places.save, places.checkpoint):
+        for path in (paths.save, paths.checkpoint):
             if path is not None and (failed := self._saved(path)):
                 self._problems.append(f"the model could not be saved: {failed}")
             elif path is not None:
                 saved.append(path)
         # The standard output may be the predictions'.
-        output = self._console if str(places.predict_to) == "-" else Terminal()
+        output = self._console if str(paths.predict_to) == "-" else Terminal()
         if progress.rows:
-            begun.task.summarize(output)
+            session.task.summarize(output)
         decided = {
-            "targets missing": begun.task.told_of_missing,
+            "targets missing": session.task.describe_missing,
             "bad cells": self._bad_cells.summary(),
             "headers repeated": "; ".join(self._repeated),
         }
-        print_facts(output, begun, self._bar, saved, decided)
+        print_facts(output, session, self._bar, saved, decided)
         for problem in self._problems:
             self._console.print(
                 f"error: {printable(problem)}", style="red", markup=False, soft_wrap=True

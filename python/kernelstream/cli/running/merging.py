@@ -75,8 +75,8 @@ def freeze(model: Path, output: Path, console: Console) -> None:
     frozen.freeze_dictionary()
     # Its rows are forgotten, and may be learned again.
     note = Progress.from_note(frozen._note, model)
-    begun = Progress(options=note.options, finished=True, numerals=note.numerals)
-    frozen._note = begun.to_note(output)
+    progress = Progress(options=note.options, finished=True, numerals=note.numerals)
+    frozen._note = progress.to_note(output)
     frozen.save(output)
     say(
         console,

@@ -21,20 +21,20 @@ from kernelstream.estimators.sentinels import Sentinel
 
 __all__ = [
     "announce",
+    "describe_repeated",
+    "describe_sentinel",
+    "describe_skipped",
     "explain",
     "print_facts",
+    "print_labels",
+    "print_notes",
     "remedy_for_drift",
-    "tell_labels",
-    "tell_notes",
-    "told_of_repeated",
-    "told_of_sentinel",
-    "told_of_skipped",
 ]
 
 
 def announce(console: Console, first: Reader, sources: Sequence[Source], columns: Columns) -> None:
     """Print the files, and which of their columns are used."""
-    tell_notes(console, first)
+    print_notes(console, first)
     for note in columns.notes:
         say(console, f"{first.name}: {note}")
     where = sources[0].name
@@ -50,9 +50,9 @@ def announce(console: Console, first: Reader, sources: Sequence[Source], columns
         say(console, f"left out: {described(columns.left_out)}")
 
 
-def tell_labels(console: Console, begun: Session) -> None:
+def print_labels(console: Console, session: Session) -> None:
     """Name the labels, among which a cell that is none would stand."""
-    label, task = begun.columns.label, begun.task
+    label, task = session.columns.label, session.task
     if label is not None and isinstance(task, Labels):
         if not len(task.classes):
             say(console, f"{label} is a label, learned as it comes")
@@ -61,12 +61,12 @@ def tell_labels(console: Console, begun: Session) -> None:
         say(console, f"{label} is a label, one of {len(names)}: {listed(names, most=12)}")
 
 
-def tell_notes(console: Console, table: Reader, told: Sequence[str] = ()) -> list[str]:
+def print_notes(console: Console, table: Reader, printed: Sequence[str] = ()) -> list[str]:
     """Print unusual properties of a table that were not printed before."""
-    new = [note for note in table.notes if note not in told]
+    new = [note for note in table.notes if note not in printed]
     for note in new:
         say(console, f"{table.name}: {note}")
-    return [*told, *new]
+    return [*printed, *new]
 
 
 def explain(console: Console, table: Reader, columns: Columns) -> None:
@@ -101,7 +101,7 @@ def _reason(table: Reader, name: str) -> tuple[str, str]:
     return ", ".join(part for part in (fitting, written) if part), odd
 
 
-def told_of_repeated(table: Reader) -> str:
+def describe_repeated(table: Reader) -> str:
     """Say which rows of a table repeat its header."""
     first = ", ".join(f"{row:,}" for row in table.repeated[:3])
     rows = "row" if len(table.repeated) == 1 else "rows"
@@ -109,7 +109,7 @@ def told_of_repeated(table: Reader) -> str:
     return f"{len(table.repeated):,} in {table.name}, {rows} {first}{more}, left out"
 
 
-def told_of_sentinel(where: str, found: Sentinel) -> str:
+def describe_sentinel(where: str, found: Sentinel) -> str:
     """Say where a number is that may stand for a missing value."""
     return (
         f"{where}: {found.value:.6g}, {found.times_text} times further from the median than usual, "
@@ -117,35 +117,35 @@ def told_of_sentinel(where: str, found: Sentinel) -> str:
     )
 
 
-def remedy_for_drift(wishes: RunOptions, *, is_label: bool) -> str:
+def remedy_for_drift(options: RunOptions, *, is_label: bool) -> str:
     """Print remedies for drift that the user has not tried."""
-    if "forgetting" in (wishes.learner or ""):
+    if "forgetting" in (options.learner or ""):
         return "try a smaller forgetting"
     learner = "gauss_newton" if is_label else "ridge"
     forget = f"a learner that forgets, such as --learner {learner}:1e-2,forgetting=0.999"
-    return f"try {forget}" if is_label or wishes.experts else f"try --experts, or {forget}"
+    return f"try {forget}" if is_label or options.experts else f"try --experts, or {forget}"
 
 
-def told_of_skipped(begun: Session) -> str:
+def describe_skipped(session: Session) -> str:
     """Say how many rows were not learned; where gaps are filled, these had no target."""
-    count = begun.progress.skipped
-    why = "without a target" if begun.model.missing == "fill" else "skipped"
+    count = session.progress.skipped
+    why = "without a target" if session.model.missing == "fill" else "skipped"
     return f" ({count:,} {why})" if count else ""
 
 
 def print_facts(
     console: Console,
-    begun: Session,
+    session: Session,
     bar: ProgressBar,
     saved: Sequence[Path],
     decided: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Print the number of rows, the speed, the file of the model, and decisions on columns."""
-    progress = begun.progress
-    facts = {"rows learned": f"{progress.rows:,}{told_of_skipped(begun)}"}
-    if begun.n_before and begun.n_seen > progress.rows:
-        facts["in all"] = f"{begun.n_seen:,}"
-    facts["points stored"] = f"{begun.model.n_stored_:,}"
+    progress = session.progress
+    facts = {"rows learned": f"{progress.rows:,}{describe_skipped(session)}"}
+    if session.n_before and session.n_seen > progress.rows:
+        facts["in all"] = f"{session.n_seen:,}"
+    facts["points stored"] = f"{session.model.n_stored_:,}"
     if progress.rows:
         facts["speed"] = f"{bar.rows_per_second:,.0f} rows per second, {bar.seconds:.1f} s in total"
     for path in saved:

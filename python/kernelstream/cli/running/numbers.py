@@ -13,7 +13,7 @@ from kernelstream.cli.reading.batches import Batch
 from kernelstream.cli.running.task import Mask, Task, weights_of
 from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.estimators.metrics import UNIT, RunningError
-from kernelstream.estimators.uncertainty import Told
+from kernelstream.estimators.uncertainty import Prequential
 
 __all__ = ["Numbers"]
 
@@ -49,17 +49,19 @@ class Numbers(Task):
             known = learned[predicted]
             # Rows of which some targets are missing are learned with the others.
             y = np.where(known[:, None], batch.targets[predicted], 0.0)
-            told = Told(coverage=self._coverage)
+            prequential = Prequential(coverage=self._coverage)
             rows = batch.rows(predicted)
             # One target is one number a row, as a column of a table is.
             given = y[:, 0] if len(self._targets) == 1 else y
-            said = model._learn(rows, given, weights_of(known), predict=True, told=told)
+            said = model._learn(
+                rows, given, weights_of(known), predict=True, prequential=prequential
+            )
             said = said.reshape(y.shape)
             self.missing += np.isnan(y).sum(axis=0)
             self._count(y[known], said[known])
             columns[predicted, :, 0] = said
-            if told.intervals is not None:
-                _, ends = told.intervals
+            if prequential.intervals is not None:
+                _, ends = prequential.intervals
                 self._count_inside(y[known], ends[known])
                 columns[predicted, :, 1:] = _finite(ends)
         return self._flat(columns)
@@ -84,8 +86,8 @@ class Numbers(Task):
         return self._flat(columns)
 
     @property
-    def told_of_missing(self) -> str:
-        """See `Task.told_of_missing`."""
+    def describe_missing(self) -> str:
+        """See `Task.describe_missing`."""
         counts = zip(self._targets, self.missing.tolist(), strict=True)
         return ", ".join(f"{name} in {count:,} rows" for name, count in counts if count)
 

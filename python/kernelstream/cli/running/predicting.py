@@ -18,7 +18,7 @@ from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
 from kernelstream.cli.running.labels import Labels
-from kernelstream.cli.running.messages import tell_notes, told_of_repeated
+from kernelstream.cli.running.messages import describe_repeated, print_notes
 from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.numbers import Numbers
 from kernelstream.cli.running.options import RunOptions, check_coverage
@@ -51,7 +51,7 @@ class Predicting:
     probabilities: bool
     coverage: float | None
     keep: list[str]
-    wishes: RunOptions
+    options: RunOptions
     console: Console
 
     def run(self) -> None:
@@ -68,13 +68,13 @@ class Predicting:
         check_ending(self.output)
         estimator = load_model(self.model)
         self._recall(estimator)
-        bad_cells = BadCells(self.wishes.bad_cells)
+        bad_cells = BadCells(self.options.bad_cells)
         missing = Missing.SKIP if self.skip_missing else Missing.ERROR
         if getattr(estimator, "missing", None) == "fill":
             missing = Missing.FILL
         with ExitStack() as stack:
             first = stack.enter_context(self._open(sources[0]))
-            told = tell_notes(self.console, first)
+            printed = print_notes(self.console, first)
             columns, task = self._task(estimator, first)
             targets = columns_of(estimator, self.model).targets
             known = Columns(columns.kinds, [*columns.targets, *targets], kept=columns.kept)
@@ -91,7 +91,7 @@ class Predicting:
             for source in sources:
                 with first if source is sources[0] else self._open(source) as table:
                     check_alike(table, columns, first.name)
-                    told = tell_notes(self.console, table, told)
+                    printed = print_notes(self.console, table, printed)
                     found = batches_of(source, table, columns, 0, lambda: _ROWS, bad_cells)
                     for batch in found:
                         sound = usable(batch, columns, missing, need_target=False, remedy=_REMEDY)
@@ -101,7 +101,7 @@ class Predicting:
                         rows += len(batch)
                         bar.update(extent.at(source, batch.share), rows, task.error)
                     if table.repeated:
-                        say(self.console, f"headers repeated: {told_of_repeated(table)}")
+                        say(self.console, f"headers repeated: {describe_repeated(table)}")
         if summary := bad_cells.summary():
             say(self.console, f"bad cells: {summary}")
         if task.error.n_rows:
@@ -111,12 +111,12 @@ class Predicting:
 
     def _open(self, source: Source) -> Reader:
         # Lines of a pipe are answered as they arrive.
-        return self.wishes.open(source, live=True)
+        return self.options.open(source, live=True)
 
     def _recall(self, estimator: Any) -> None:
         """Take over how the model's tables were read."""
         progress = Progress.from_note(estimator._note, self.model)
-        self.wishes.recall(progress, columns_of(estimator, self.model), _classes_of(estimator))
+        self.options.recall(progress, columns_of(estimator, self.model), _classes_of(estimator))
 
     def _task(self, estimator: Any, table: Reader) -> tuple[Columns, Task]:
         """Find the columns of a model in a table, its targets too if they are there."""

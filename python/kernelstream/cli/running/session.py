@@ -30,7 +30,7 @@ from kernelstream.supervised.experts_classifier import KernelExpertsClassifier
 from kernelstream.supervised.regressor import KernelRegressor
 from kernelstream.supervised.texts import with_ways
 
-__all__ = ["Session", "begin", "columns_of", "go_on", "recall"]
+__all__ = ["Session", "begin", "columns_of", "recall", "resume"]
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Session:
         self.model.save(path)
 
 
-def begin(wishes: RunOptions, table: Reader, sources: Sequence[Source]) -> Session:
+def begin(options: RunOptions, table: Reader, sources: Sequence[Source]) -> Session:
     """Begin a new model.
 
     Raises
@@ -88,44 +88,44 @@ def begin(wishes: RunOptions, table: Reader, sources: Sequence[Source]) -> Sessi
         It cannot be.
     """
     parts: dict[str, Any] = {
-        "kernel": None if wishes.kernel is None else parse_kernel(wishes.kernel),
-        "basis": None if wishes.basis is None else parse_basis(wishes.basis),
-        "learner": None if wishes.learner is None else parse_learner(wishes.learner),
+        "kernel": None if options.kernel is None else parse_kernel(options.kernel),
+        "basis": None if options.basis is None else parse_basis(options.basis),
+        "learner": None if options.learner is None else parse_learner(options.learner),
     }
-    if wishes.experts and any(part is not None for part in parts.values()):
+    if options.experts and any(part is not None for part in parts.values()):
         raise ValueError("--experts cannot be combined with --kernel, --basis or --learner")
-    classify = wishes.classify or wishes.balance or wishes.classes is not None
+    classify = options.classify or options.balance or options.classes is not None
     columns = choose(
         table,
-        wishes.targets,
-        wishes.excluded,
-        wishes.categories,
-        wishes.numbers,
+        options.targets,
+        options.excluded,
+        options.categories,
+        options.numbers,
         classify=classify,
-        fill=wishes.missing is Missing.FILL,
+        fill=options.missing is Missing.FILL,
     )
-    wishes.numerals = columns.numerals
+    options.numerals = columns.numerals
     how: dict[str, Any] = {
         "columns": _kinds_of(columns),
-        "scale": wishes.scale,
-        "missing": "fill" if wishes.missing is Missing.FILL else "error",
+        "scale": options.scale,
+        "missing": "fill" if options.missing is Missing.FILL else "error",
     }
-    if not wishes.experts:
+    if not options.experts:
         how |= parts
     model: KernelRegressor | KernelClassifier
     classes, grows = None, False
     if columns.label is not None:
-        classes, grows = _classes(wishes, columns, table, sources)
-        how |= {"class_weight": "balanced" if wishes.balance else None}
-        model = KernelExpertsClassifier(**how) if wishes.experts else KernelClassifier(**how)
+        classes, grows = _classes(options, columns, table, sources)
+        how |= {"class_weight": "balanced" if options.balance else None}
+        model = KernelExpertsClassifier(**how) if options.experts else KernelClassifier(**how)
     else:
-        model = KernelExperts(**how) if wishes.experts else KernelRegressor(**how)
-    task = _task(wishes, columns, classes, grows)
-    progress = Progress(options=wishes.given(), numerals=columns.numerals)
+        model = KernelExperts(**how) if options.experts else KernelRegressor(**how)
+    task = _task(options, columns, classes, grows)
+    progress = Progress(options=options.given(), numerals=columns.numerals)
     return Session(model, columns, task, progress)
 
 
-def recall(wishes: RunOptions, path: Path) -> Any:
+def recall(options: RunOptions, path: Path) -> Any:
     """Load a model that resumes, and take over how its tables are read.
 
     Raises
@@ -134,12 +134,12 @@ def recall(wishes: RunOptions, path: Path) -> Any:
         It is none that learns tables.
     """
     model = load_model(path)
-    columns = columns_of(model, path, wishes.targets)
-    wishes.recall(Progress.from_note(model._note, path), columns, _classes_of(model))
+    columns = columns_of(model, path, options.targets)
+    options.recall(Progress.from_note(model._note, path), columns, _classes_of(model))
     return model
 
 
-def go_on(wishes: RunOptions, path: Path, model: Any, table: Reader) -> Session:
+def resume(options: RunOptions, path: Path, model: Any, table: Reader) -> Session:
     """Continue a saved model.
 
     Raises
@@ -148,13 +148,13 @@ def go_on(wishes: RunOptions, path: Path, model: Any, table: Reader) -> Session:
         It differs from the options, or a column is missing.
     """
     progress = Progress.from_note(model._note, path)
-    columns = columns_of(model, path, wishes.targets)
+    columns = columns_of(model, path, options.targets)
     progress.options = {"target": columns.targets} | progress.options
-    progress.check_options(wishes.given(), path)
+    progress.check_options(options.given(), path)
     check_alike(table, columns, str(path))
-    task = _task(wishes, columns, _classes_of(model))
+    task = _task(options, columns, _classes_of(model))
     if model.missing == "fill":
-        wishes.missing = Missing.FILL
+        options.missing = Missing.FILL
     if progress.finished:
         # The errors of a run that came to its end are its own.
         progress.rows = progress.skipped = 0
@@ -179,12 +179,12 @@ def _kinds_of(columns: Columns) -> dict[str, Any] | None:
     return kinds or None
 
 
-def _task(wishes: RunOptions, columns: Columns, classes: Any, grows: bool = False) -> Task:
+def _task(options: RunOptions, columns: Columns, classes: Any, grows: bool = False) -> Task:
     """Give what learns the targets: a label, with other classes if they grow, or numbers."""
-    check_coverage(wishes.coverage, columns.label)
+    check_coverage(options.coverage, columns.label)
     if columns.label is not None:
-        return Labels(columns.label, classes, window=wishes.window, grows=grows)
-    return Numbers(columns.targets, window=wishes.window, coverage=wishes.coverage)
+        return Labels(columns.label, classes, window=options.window, grows=grows)
+    return Numbers(columns.targets, window=options.window, coverage=options.coverage)
 
 
 def columns_of(model: Any, path: Path, targets: Sequence[str] = ()) -> Columns:
@@ -221,22 +221,22 @@ def columns_of(model: Any, path: Path, targets: Sequence[str] = ()) -> Columns:
 
 
 def _classes(
-    wishes: RunOptions, columns: Columns, table: Reader, sources: Sequence[Source]
+    options: RunOptions, columns: Columns, table: Reader, sources: Sequence[Source]
 ) -> tuple[NDArray[Any], bool]:
     """Find the labels that are named, or those of all the files, and whether others may come."""
     label = str(columns.label)
     kind = columns.label_type
-    if wishes.classes is not None:
-        named = [name.strip() for name in wishes.classes.split(",") if name.strip()]
+    if options.classes is not None:
+        named = [name.strip() for name in options.classes.split(",") if name.strip()]
         try:
             return np.array(sorted(set(pa.array(named).cast(kind).to_pylist()))), True
         except pa.ArrowInvalid as error:
-            raise ValueError(f"--classes {wishes.classes}: {error}") from None
+            raise ValueError(f"--classes {options.classes}: {error}") from None
     known: set[Any] = set()
     if not all(source.is_file for source in sources):
         return np.array([]), True
     for source in sources:
-        with wishes.open(source) as again:
+        with options.open(source) as again:
             check_alike(again, columns, table.name)
             known |= find_classes(source, again, columns)
     if not known:

@@ -60,7 +60,7 @@ class Task(ABC):
         """Give the errors of all rows, of the last ones, and of the baselines, by name."""
 
     @property
-    def told_of_missing(self) -> str:
+    def describe_missing(self) -> str:
         """How many of the rows learned lack which of several targets; empty if none does."""
         return ""
 

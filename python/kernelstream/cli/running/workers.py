@@ -27,7 +27,7 @@ from kernelstream.cli.running.merging import merge
 from kernelstream.cli.running.messages import announce
 from kernelstream.cli.running.options import Paths, RunOptions
 from kernelstream.cli.running.progress import Progress
-from kernelstream.cli.running.session import Session, begin, go_on, recall
+from kernelstream.cli.running.session import Session, begin, recall, resume
 from kernelstream.cli.writing.messages import Terminal
 from kernelstream.estimators.progress import ProgressBar
 
@@ -44,9 +44,9 @@ class Workers:
     second a copy of the model learns each file, and the copies are merged.
     """
 
-    def __init__(self, places: Paths, wishes: RunOptions, n_workers: int, console: Console) -> None:
-        self._places = places
-        self._wishes = wishes
+    def __init__(self, paths: Paths, options: RunOptions, n_workers: int, console: Console) -> None:
+        self._paths = paths
+        self._options = options
         self._n_workers = n_workers
         self._console = console
 
@@ -60,7 +60,7 @@ class Workers:
         KeyboardInterrupt
             Ctrl-C; nothing is written.
         """
-        sources = find_sources(self._places.files)
+        sources = find_sources(self._paths.files)
         self._check(sources)
         with (
             TemporaryDirectory(prefix="kernelstream-") as folder,
@@ -77,13 +77,13 @@ class Workers:
                 raise
 
     def _check(self, sources: Sequence[Source]) -> None:
-        places = self._places
+        paths = self._paths
         others = {
-            "checkpoint": places.checkpoint,
-            "predict-to": places.predict_to,
-            "coverage": self._wishes.coverage,
-            "metrics": places.metrics,
-            "plot": places.plot,
+            "checkpoint": paths.checkpoint,
+            "predict-to": paths.predict_to,
+            "coverage": self._options.coverage,
+            "metrics": paths.metrics,
+            "plot": paths.plot,
         }
         for option, wanted in others.items():
             if wanted is not None:
@@ -91,23 +91,23 @@ class Workers:
                     f"--{option} needs the rows in their order, which --workers does not keep; "
                     "leave one of them out"
                 )
-        if places.save is None:
+        if paths.save is None:
             raise ValueError("--workers needs --save: what is learned is the model")
         for source in sources:
             if not source.is_file:
                 raise ValueError(f"{source.name} cannot be read twice, as --workers does")
-        places.check(sources)
+        paths.check(sources)
 
     def _learn(self, sources: Sequence[Source], folder: Path, pool: ProcessPoolExecutor) -> None:
-        frozen = folder / "begun.model"
+        frozen = folder / "frozen.model"
         extent = Extent(sources)
-        with self._wishes.open(sources[0]) as first:
-            begun = self._begin(first, sources)
-            announce(self._console, first, sources, begun.columns)
-        if self._places.begun_from is None:
+        with self._options.open(sources[0]) as first:
+            session = self._begin(first, sources)
+            announce(self._console, first, sources, session.columns)
+        if self._paths.begun_from is None:
             each = -(-_SAMPLE // len(sources))
             jobs = [
-                pool.submit(_sample, source, begun.columns, self._wishes, each)
+                pool.submit(_sample, source, session.columns, self._options, each)
                 for source in sources
             ]
             samples = [
@@ -115,34 +115,34 @@ class Workers:
             ]
             if not samples:
                 raise ValueError(f"none of the {len(sources)} files has a complete row")
-            _learn_sample(begun, samples)
-            begun.model.freeze_dictionary()
+            _learn_sample(session, samples)
+            session.model.freeze_dictionary()
         # The rows of the sample are not learned yet.
-        begun.progress = Progress(
-            options=begun.progress.options, finished=True, numerals=begun.progress.numerals
+        session.progress = Progress(
+            options=session.progress.options, finished=True, numerals=session.progress.numerals
         )
-        begun.save(frozen)
-        wishes = replace(self._wishes, classes=None)
+        session.save(frozen)
+        options = replace(self._options, classes=None)
         parts = [folder / f"{i}.model" for i in range(len(sources))]
         jobs = [
-            pool.submit(_learn_file, source, wishes, frozen, part)
+            pool.submit(_learn_file, source, options, frozen, part)
             for source, part in zip(sources, parts, strict=True)
         ]
         for _ in self._watched("learning", jobs, sources, extent):
             pass
-        merge(parts, Path(str(self._places.save)), self._console)
+        merge(parts, Path(str(self._paths.save)), self._console)
 
     def _begin(self, first: Any, sources: Sequence[Source]) -> Session:
-        path = self._places.begun_from
+        path = self._paths.begun_from
         if path is None:
-            return begin(self._wishes, first, sources)
-        begun = go_on(self._wishes, path, recall(self._wishes, path), first)
-        if begun.n_seen:
+            return begin(self._options, first, sources)
+        session = resume(self._options, path, recall(self._options, path), first)
+        if session.n_seen:
             raise ValueError(
-                f"{path} has learned {begun.n_seen:,} rows: with --workers a model that is gone on "
-                "with has settled its dictionary and forgotten its rows; see 'kernelstream freeze'"
+                f"{path} has learned {session.n_seen:,} rows: --workers continues only models whose "
+                "dictionary is frozen and that have no rows; see 'kernelstream freeze'"
             )
-        return begun
+        return session
 
     def _watched(
         self, label: str, jobs: Sequence[Future[Any]], sources: Sequence[Source], extent: Extent
@@ -164,18 +164,18 @@ def _end_quietly() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _sample(source: Source, columns: Columns, wishes: RunOptions, size: int) -> Batch | None:
+def _sample(source: Source, columns: Columns, options: RunOptions, size: int) -> Batch | None:
     """Draw complete rows of a file; None if there is none."""
     rng = np.random.default_rng(0)
     drawn: Batch | None = None
     times = np.empty(0)
-    with wishes.open(source) as table:
+    with options.open(source) as table:
         check_alike(table, columns, "the first file")
         with closing(
-            batches_of(source, table, columns, 0, lambda: _BATCH, BadCells(wishes.bad_cells))
+            batches_of(source, table, columns, 0, lambda: _BATCH, BadCells(options.bad_cells))
         ) as batches:
             for batch in batches:
-                sound = usable(batch, columns, wishes.missing, need_target=True) & batch.judged
+                sound = usable(batch, columns, options.missing, need_target=True) & batch.judged
                 more = _taken(batch, np.flatnonzero(sound))
                 times = np.append(times, rng.random(len(more)))
                 drawn = more if drawn is None else _joined([drawn, more])
@@ -213,16 +213,16 @@ def _joined(batches: Sequence[Batch]) -> Batch:
     )
 
 
-def _learn_sample(begun: Session, samples: Sequence[Batch]) -> None:
+def _learn_sample(session: Session, samples: Sequence[Batch]) -> None:
     """Learn rows of all files, in an order that does not sort them by file."""
     rows = _joined(samples)
     shuffled = _taken(rows, np.random.default_rng(len(rows)).permutation(len(rows)))
     every = np.ones(len(rows), dtype=bool)
-    begun.task.learn(begun.model, shuffled, every, every)
+    session.task.learn(session.model, shuffled, every, every)
 
 
-def _learn_file(source: Source, wishes: RunOptions, frozen: Path, part: Path) -> None:
+def _learn_file(source: Source, options: RunOptions, frozen: Path, part: Path) -> None:
     """Let a copy of a model learn a file."""
-    places = Paths([str(source.path)], save=part, begun_from=frozen)
+    paths = Paths([str(source.path)], save=part, begun_from=frozen)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
-        Learning(places, wishes, Terminal(stderr=True, quiet=True)).run()
+        Learning(paths, options, Terminal(stderr=True, quiet=True)).run()

@@ -325,8 +325,8 @@ impl State {
         let shape =
             Shape { cells: 1, size: 1, forgetting: spec.params.members.constant_forgetting, exact: false };
         chosen.extend(constant.iter().map(|setting| (setting, shape)));
-        let number = self.generations + 1;
-        let views = Views::asked(chosen.iter().map(|(setting, _)| &setting.lens), sample.x.view())?;
+        let number = self.n_refits + 1;
+        let views = Views::asked(chosen.iter().map(|(setting, _)| &setting.preprocessing), sample.x.view())?;
         let new = chosen
             .into_iter()
             .filter_map(|(setting, shape)| Member::new(setting, shape, spec, &views, number).ok());
@@ -342,21 +342,21 @@ impl State {
             member.lasts = whole;
         }
         new.extend(learned(forgetful, &views, &sample)?.into_iter().map(|(member, _)| member));
-        (self.generations, self.began, self.follows) = (number, self.met, drifts);
+        (self.n_refits, self.began, self.follows) = (number, self.met, drifts);
         if new.is_empty() {
             return Ok(());
         }
         // Earlier experts with weight stay beside the new ones.
-        let last_whole = self.members.iter().filter(|member| member.lasts).map(|m| m.generation).max();
+        let last_whole = self.members.iter().filter(|member| member.lasts).map(|m| m.refit).max();
         let stays = |(e, member): (usize, &Member)| {
             let refits = if drifts && member.forgetting() < 1.0 { params.drifting_refits } else { 1 };
             let replaced = member.is_exact() && rough.is_some();
-            let recent = member.generation + refits >= number
+            let recent = member.refit + refits >= number
                 && (0..self.outputs()).any(|c| self.weight(e, c) > params.min_weight);
             // Experts trained on the latest rows alone do not replace lasting ones.
             let share = if whole { params.min_weight } else { params.min_lasting_weight };
             let lasts = member.lasts
-                && (!whole || Some(member.generation) == last_whole)
+                && (!whole || Some(member.refit) == last_whole)
                 // Experts that learned ordered rows are replaced by those of a shuffled sample.
                 && (!whole || self.ordered == 0)
                 && self.lasting.iter().any(|mixture| mixture.weights()[e] > share);

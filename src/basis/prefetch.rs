@@ -14,7 +14,7 @@ use crate::linalg::{Coordinates, Panel};
 ///
 /// Not part of copies of a basis.
 #[derive(Debug, Default)]
-pub(super) struct Foresight {
+pub(super) struct Prefetch {
     rows: PointSet,
     /// Coordinates (b, dim) in the points at the beginning of the block.
     z: Panel,
@@ -28,13 +28,13 @@ pub(super) struct Foresight {
     last: Option<usize>,
 }
 
-impl Clone for Foresight {
+impl Clone for Prefetch {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl Foresight {
+impl Prefetch {
     /// Computes the coordinates of later rows.
     pub fn begin(&mut self, features: &NestedFeatures, rows: ArrayView2<'_, f64>) {
         self.end();
