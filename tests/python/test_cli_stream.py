@@ -228,7 +228,7 @@ def test_the_rows_reported_after_ctrl_c_are_those_that_the_model_holds(week, tmp
 
     def interrupt(self, *args):
         learn(self, *args)
-        if self._begun.progress.rows > 2000 and not self._stop.wanted:
+        if self._session.progress.rows > 2000 and not self._stop.wanted:
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(learning.Learning, "_advance", interrupt)

@@ -154,7 +154,7 @@ class KernelExperts(KernelRegressor):
     >>> model.feature_importances_.round(1).tolist()
     [0.8, 0.2, 0.0]
     >>> sorted(model.experts_[0])[:4]
-    ['cells', 'exact', 'forgetting', 'refit']
+    ['cells', 'exact', 'forgetting', 'kernel']
     """
 
     def __init__(  # another choice of parameters, with the same methods
