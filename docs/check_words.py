@@ -59,6 +59,18 @@ FORBIDDEN = re.compile(rf"(?<![\w`])(?:{'|'.join(WORDS)})(?!\w)")
 START = re.compile(rf"(?:(?<=^)|(?<=[.:;!?] ))(?:{'|'.join(STARTS)})")
 REMEDIES = [(re.compile(p), remedy) for p, remedy in (WORDS | STARTS).items()]
 
+# Names of code that say less than the field's words.
+NAMES = {
+    "go_on": "should_continue",
+    "told|Told": "prequential, outputs",
+    "wishes": "options",
+    "journal": "undo_log",
+    "foresee|foresight": "prefetch",
+    "lens|Lens": "preprocessing, embedding",
+    "handicap": "penalty",
+}
+NAME = re.compile(rf"\b(?:{'|'.join(NAMES)})\b")
+
 # Names in backquotes or braces are code.
 CODE = re.compile(r"`[^`]*`|\{[^{}]*\}")
 
@@ -102,7 +114,14 @@ def main() -> int:
         built = {"target", "gallery", "generated"} & set(path.parts)
         if built or path == Path(__file__):
             continue
-        for number, text in READERS[path.suffix](path.read_text(encoding="utf-8")):
+        whole = path.read_text(encoding="utf-8")
+        for match in NAME.finditer(whole) if path.suffix != ".md" else ():
+            remedy = next(name for names, name in NAMES.items() if re.fullmatch(names, match[0]))
+            print(
+                f"{name}:{whole.count(chr(10), 0, match.start()) + 1}: {match[0]}: name it {remedy}"
+            )
+            found += 1
+        for number, text in READERS[path.suffix](whole):
             line = CODE.sub("``", re.sub(r"\(Self::\w+\)", "", text))
             for match in [*FORBIDDEN.finditer(line), *START.finditer(line)]:
                 remedy = next(remedy for words, remedy in REMEDIES if words.match(match[0]))

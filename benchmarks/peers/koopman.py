@@ -248,8 +248,8 @@ def spectrum(report: Report, sizes: tuple[int, ...], threads: int | None) -> Non
                 ["", f"{n:,}", "none feasible", "", "", "", who.name, *cells(us)]
                 for who, us in mine
             ]
-    told = "one thread" if threads else "default threads"
-    report.heading(f"Ornstein-Uhlenbeck, theta tau = 0.5: five eigenvalues, {told}")
+    how_many = "one thread" if threads else "default threads"
+    report.heading(f"Ornstein-Uhlenbeck, theta tau = 0.5: five eigenvalues, {how_many}")
     columns = ["speed-up", "pairs", "package", "seconds", "error", "MB"]
     report.table([*columns, "kernelstream", "seconds ", "error ", "MB "], lines)
     missing = sorted(package for package, spec in present.items() if spec is None)

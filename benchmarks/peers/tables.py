@@ -394,8 +394,8 @@ def regression(report: Report, chosen: Sequence[str], n_rows: int | None, *, qui
         for threads in (1, None):
             _, X, _ = standardized(dataset, n_rows)
             results = measured(report, dataset, n_rows, threads, quick=quick)
-            told = "one thread" if threads else "default threads"
-            report.heading(f"{dataset}: {len(X):,} rows of {X.shape[1]} columns, {told}")
+            how_many = "one thread" if threads else "default threads"
+            report.heading(f"{dataset}: {len(X):,} rows of {X.shape[1]} columns, {how_many}")
             compare(report, results, len(X))
     report.remark(
         "Error: prequential mean squared error divided by the variance of the target. Time: "

@@ -77,11 +77,11 @@ def models(m: int) -> dict[str, Any]:
 def machine() -> dict[str, dict[str, float]]:
     """Rates of matrix products by size, and of reading by kilobytes."""
     root = Path(__file__).resolve().parents[2]
-    told = subprocess.run(
+    outcome = subprocess.run(
         ["cargo", "bench", "--quiet", "--package", "kernelstream-benches", "--bench", "machine"],
         cwd=root, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    line = next(line for line in told.stdout.splitlines() if line.startswith("{"))
+    line = next(line for line in outcome.stdout.splitlines() if line.startswith("{"))
     rates: dict[str, dict[str, float]] = json.loads(line)
     return rates
 

@@ -43,9 +43,9 @@ impl AnyBasis {
     /// Whether another basis has the same coordinates, and keeps them as long as both learn the
     /// same rows, which only append. False for random or replaced points.
     #[must_use]
-    pub fn is_twin_of(&self, other: &Self) -> bool {
+    pub fn has_points_of(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Nested(basis), Self::Nested(other)) => basis.is_twin_of(other),
+            (Self::Nested(basis), Self::Nested(other)) => basis.has_points_of(other),
             (Self::Taylor(_), Self::Taylor(_)) | (Self::Fourier(_), Self::Fourier(_)) => {
                 self.spec() == other.spec()
                     && self.kernel() == other.kernel()
@@ -55,7 +55,7 @@ impl AnyBasis {
         }
     }
 
-    /// Copies the additional coordinates of another basis with the [same points](Self::is_twin_of).
+    /// Copies the additional coordinates of another basis with the [same points](Self::has_points_of).
     /// O(m) each.
     pub(crate) fn follow(&mut self, leader: &Self) {
         if let (Self::Nested(basis), Self::Nested(leader)) = (self, leader) {

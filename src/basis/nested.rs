@@ -123,7 +123,7 @@ impl Nested {
 
     /// Whether another basis has the same points, and keeps them as long as both learn the same
     /// rows: false for points that depend on the learner.
-    pub(super) fn is_twin_of(&self, other: &Self) -> bool {
+    pub(super) fn has_points_of(&self, other: &Self) -> bool {
         let points =
             |basis: &Self| basis.features.as_ref().map(|features| features.points().panel().to_row_major());
         self.kernel == other.kernel
@@ -135,8 +135,8 @@ impl Nested {
     }
 
     /// Copies the additional points of another basis.
-    pub(super) fn follow(&mut self, twin: &Self) {
-        if let (Some(features), Some(longer)) = (&mut self.features, &twin.features) {
+    pub(super) fn follow(&mut self, leader: &Self) {
+        if let (Some(features), Some(longer)) = (&mut self.features, &leader.features) {
             features.follow(longer);
         }
     }

@@ -49,7 +49,7 @@ impl Answers {
     }
 
     /// [`prequential`](Self::prequential) without spreads that are not requested.
-    pub fn told_of(&mut self, n: usize, spread: Option<Spread>) -> Prequential<'_> {
+    pub fn prequential_of(&mut self, n: usize, spread: Option<Spread>) -> Prequential<'_> {
         let prequential = self.prequential(n);
         Prequential {
             deviations: prequential.deviations.filter(|_| spread == Some(Spread::Deviation)),
@@ -59,7 +59,7 @@ impl Answers {
     }
 
     /// Views for the requested outputs of `n` rows.
-    pub fn told_like(&mut self, n: usize, asked: &Prequential<'_>) -> Prequential<'_> {
+    pub fn prequential_like(&mut self, n: usize, asked: &Prequential<'_>) -> Prequential<'_> {
         let prequential = self.prequential(n);
         Prequential {
             predictions: prequential.predictions.filter(|_| !asked.asks_nothing()),

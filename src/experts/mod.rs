@@ -257,7 +257,7 @@ impl<M: AsExpert> Experts<M> {
             for group in by_basis(counting, |(member, _)| member.basis_of) {
                 let mut heads = Heads::new();
                 for (member, answers) in group {
-                    let prequential = answers.told_like(x.nrows(), &prequential);
+                    let prequential = answers.prequential_like(x.nrows(), &prequential);
                     match member.model.as_stream() {
                         Some(stream) => heads.push(stream, prequential),
                         None => answer_alone(member.model.as_model(), x, prequential)?,
@@ -315,7 +315,7 @@ impl<M: AsExpert> Experts<M> {
         if !should_continue(0) {
             return Ok(0);
         }
-        self.open_journal();
+        self.open_undo_log();
         match self.learn_part(x, y, weights, prequential) {
             Ok(()) => {
                 self.note(x, y, weights);

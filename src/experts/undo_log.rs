@@ -30,7 +30,7 @@ impl<M> UndoLog<M> {
 
 impl<M: AsExpert> Experts<M> {
     /// Prepares for a row that may have to be undone.
-    pub(super) fn open_journal(&mut self) {
+    pub(super) fn open_undo_log(&mut self) {
         let undo_log = &mut self.undo_log;
         if undo_log.before.is_none() || undo_log.weights.len() == MOST {
             undo_log.before = Some((self.members.clone(), self.mixtures.clone(), self.calibration.clone()));

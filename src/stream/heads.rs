@@ -142,7 +142,7 @@ impl AnyStream {
         self.n_seen == other.n_seen
             && self.schedule == other.schedule
             && self.head.learner.blocks_from() == other.head.learner.blocks_from()
-            && self.basis.is_twin_of(&other.basis)
+            && self.basis.has_points_of(&other.basis)
     }
 
     /// Learns the rows that `first` learned last, in its coordinates.

@@ -5,7 +5,7 @@ use kernelstream::{AnyModel, Persist as _};
 use ndarray::{Array1, Array2, s};
 use serde_json::{Value, json};
 
-use crate::choices::{Choices, tell};
+use crate::choices::{Choices, record};
 use crate::files::look_at_candidates;
 use crate::specs;
 

@@ -168,8 +168,10 @@ def test_labels_are_read_first_and_only_from_rereadable_sources(parquet):
     with pytest.raises(ValueError, match=r"KernelClassifier.fit reads the labels first.*generator"):
         clone(model).fit(pair for pair in pairs)
     streamed = clone(model)
-    told = streamed.partial_fit_predict_proba((p for p in pairs), classes=["high", "late", "low"])
-    assert told.shape == (400, 3)
+    outcome = streamed.partial_fit_predict_proba(
+        (p for p in pairs), classes=["high", "late", "low"]
+    )
+    assert outcome.shape == (400, 3)
     np.testing.assert_allclose(streamed.predict_proba(X), expected.predict_proba(X), atol=1e-9)
     names = FRAME[["a", "b", "c"]].assign(label=labels)
     same_labels = clone(model).fit([names[:200], names[200:]], "label")

@@ -166,13 +166,13 @@ def test_centred_gauss_newton_with_the_squared_loss_is_centred_ridge():
     for center in (False, True):
         ridge = ks.Ridge(0.1, center=center, clip=False)
         newton = ks.GaussNewton(0.2, "squared", center=center)
-        told = [
+        outcome = [
             ks.KernelRegressor(
                 ks.Gaussian(2.0), ks.ALD(0.3), learner, scale=False
             ).partial_fit_predict(X, signs)
             for learner in (ridge, newton)
         ]
-        np.testing.assert_allclose(told[0], told[1], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(outcome[0], outcome[1], rtol=0, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
@@ -222,5 +222,5 @@ def test_named_algorithms_learn_labels_by_their_loss(preset, loss):
     if isinstance(learner, ks.OnlineNewton):
         learner = learner.set_params(clip=False)
     numbers = ks.KernelRegressor(model.kernel, model.basis, learner, scale=False)
-    told = numbers.partial_fit(X, np.where(y == "not", 1.0, -1.0)).predict(X[:50])
-    np.testing.assert_array_equal(model.decision_function(X[:50]), told)
+    outcome = numbers.partial_fit(X, np.where(y == "not", 1.0, -1.0)).predict(X[:50])
+    np.testing.assert_array_equal(model.decision_function(X[:50]), outcome)

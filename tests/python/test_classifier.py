@@ -251,8 +251,8 @@ def test_probabilities_are_those_of_the_labels():
         model = ks.KernelClassifier(ks.Gaussian(0.5), learner=learner, scale=False).fit(
             rows[order], y
         )
-        told = model.predict_proba([[-1.0], [0.0], [1.0]])[:, 1]
-        np.testing.assert_allclose(told, [0.1, 0.5, 0.8], atol=0.04)
+        outcome = model.predict_proba([[-1.0], [0.0], [1.0]])[:, 1]
+        np.testing.assert_allclose(outcome, [0.1, 0.5, 0.8], atol=0.04)
 
 
 @pytest.mark.parametrize("weight", [5, [1.0, 2.0], "even", {"a": "much"}])
@@ -648,22 +648,22 @@ def test_probabilities_before_learning_are_those_of_the_model_then(model, n_clas
     X = rng.uniform(-1, 1, (150, 2))
     y = np.minimum((np.hypot(*X.T) * 2).astype(int) + (rng.random(150) < 0.1), n_classes - 1)
     classes = np.arange(n_classes)
-    told = clone(model).partial_fit_predict_proba(X, y, classes=classes)
-    assert told.shape == (150, n_classes)
-    np.testing.assert_allclose(told.sum(1), 1)
-    np.testing.assert_allclose(told[0], 1 / n_classes)
+    outcome = clone(model).partial_fit_predict_proba(X, y, classes=classes)
+    assert outcome.shape == (150, n_classes)
+    np.testing.assert_allclose(outcome.sum(1), 1)
+    np.testing.assert_allclose(outcome[0], 1 / n_classes)
     live = clone(model)
     for i in range(150):
         # Rows of the warm-up are predicted on a scale that is still changing.
         if i > 128 or (i and getattr(model, "loss", "") != "squared"):
-            np.testing.assert_allclose(live.predict_proba(X[[i]])[0], told[i], atol=1e-8)
+            np.testing.assert_allclose(live.predict_proba(X[[i]])[0], outcome[i], atol=1e-8)
         live.partial_fit(X[[i]], y[[i]], classes=classes)
     parts = clone(model)
     cut = [
         parts.partial_fit_predict_proba(X[s : s + 37], y[s : s + 37], classes)
         for s in range(0, 150, 37)
     ]
-    np.testing.assert_allclose(np.concatenate(cut), told, atol=1e-8)
+    np.testing.assert_allclose(np.concatenate(cut), outcome, atol=1e-8)
 
 
 def test_probabilities_before_learning_are_refused_with_the_row():

@@ -166,11 +166,11 @@ def test_intervals_are_issued_before_rows_are_learned(frame, tmp_path):
     assert list(said.columns) == ["y_predicted", "y_lower", "y_upper"]
     by_hand = ks.KernelRegressor()
     parts = [frame[start : start + 1024] for start in range(0, N, 1024)]
-    told = [
+    outcome = [
         by_hand.partial_fit_predict_interval(part.drop(columns="y"), part["y"], coverage=0.8)
         for part in parts
     ]
-    ends = np.concatenate(told).reshape(N, 2)
+    ends = np.concatenate(outcome).reshape(N, 2)
     ends[np.isinf(ends)] = np.nan
     assert np.isnan(ends[:, 0]).nonzero()[0].tolist() == [0, 1]
     np.testing.assert_allclose(said[["y_lower", "y_upper"]], ends, rtol=1e-9)

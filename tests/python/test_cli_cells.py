@@ -880,8 +880,8 @@ def test_new_columns_are_mentioned_once(tmp_path):
 def test_text_of_parquet_that_is_something_else_is_said(texts, said, tmp_path):
     path = tmp_path / "t.parquet"
     pa_parquet.write_table(pa.table({"u": texts, "v": V, "flow": FLOW}), path)
-    told = run("learn", path, "-t", "flow").stderr
-    assert f"u is text by its type {said}" in told.replace("type, though", "type though")
+    outcome = run("learn", path, "-t", "flow").stderr
+    assert f"u is text by its type {said}" in outcome.replace("type, though", "type though")
 
 
 WORDS = np.array(["red", "blue", "green"])[np.arange(N) % 3]

@@ -195,10 +195,10 @@ def test_a_model_continues_as_it_was_begun(week, tmp_path):
     model = tmp_path / "model"
     begun = ["learn", week / "day4.csv", "-t", "y", "--skip-missing", "--kernel", "gaussian:2"]
     status(*begun, "--save", model)
-    go_on = ["learn", week / "day5.csv", "--from", model, "--skip-missing"]
-    status(*go_on, "-t", "y", "--kernel", "gaussian:2")
+    resumed = ["learn", week / "day5.csv", "--from", model, "--skip-missing"]
+    status(*resumed, "-t", "y", "--kernel", "gaussian:2")
     for option in (["-t", "a"], ["--kernel", "gaussian:1"], ["--experts"], ["-x", "a"]):
-        result = run(*go_on, *option)
+        result = run(*resumed, *option)
         assert result.exit_code == 1
         assert "continues as it was begun" in result.stderr
     ks.KernelRegressor().fit(np.eye(2), [1.0, 2.0]).save(tmp_path / "bare")
@@ -301,10 +301,10 @@ def test_a_live_filter_answers_each_line_on_arrival():
         if not answers:
             assert process.stdout.readline() == "y_predicted\n"
         answers.append(float(process.stdout.readline()))
-    said, told = process.communicate()
+    said, outcome = process.communicate()
     assert process.returncode == 0
     assert said == ""
-    assert re.search(r"rows learned +100 \(1 skipped\)", told)
+    assert re.search(r"rows learned +100 \(1 skipped\)", outcome)
     assert answers[-1] == pytest.approx(3.0, abs=0.2)
 
 
@@ -352,8 +352,8 @@ def test_labels_are_learned_as_they_come_by_a_pipe(tmp_path, order, options):
     assert result.exit_code == 0, result.stderr
     names = ["high", "low", "middle", "other"] if options[:1] == ["--classes"] else None
     assert ks.load(saved).classes_.tolist() == (names or ["high", "low", "other"])
-    told = r"row ([\d,]+) .*: the labels? (.*) (?:is|are) new, .*the ([\d,]+) rows"
-    for found in re.finditer(told, result.stderr):
+    outcome = r"row ([\d,]+) .*: the labels? (.*) (?:is|are) new, .*the ([\d,]+) rows"
+    for found in re.finditer(outcome, result.stderr):
         first, so_far = (int(found[k].replace(",", "")) for k in (1, 3))
         before = frame.kind.iloc[: first - 1].tolist()
         assert so_far == first - 1

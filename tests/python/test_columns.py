@@ -304,9 +304,9 @@ def test_text_that_is_not_plain_categories_is_warned_of(name, carrier):
             given = rows if carrier == "rows" else forms[carrier](frame)
             ks.KernelRegressor().fit(given, Y)
             ks.KernelRegressor(columns={"a": "category"}).fit(given, Y)
-    told = [str(one.message) for one in caught if "is text" in str(one.message)]
-    assert len(told) == (said is not None)
-    assert said is None or said in told[0]
+    outcome = [str(one.message) for one in caught if "is text" in str(one.message)]
+    assert len(outcome) == (said is not None)
+    assert said is None or said in outcome[0]
 
 
 SPANS = [dt.timedelta(seconds=int(s), microseconds=7) for s in np.arange(60) ** 2]

@@ -578,10 +578,10 @@ def test_the_demo_takes_a_seed_and_files_and_others_do_not(monkeypatch, tmp_path
     from kernelstream.cli import app
     from kernelstream.demos import pendulum
 
-    told = {}
+    outcome = {}
 
     def run(output, console, **options):
-        told.update(options)
+        outcome.update(options)
         return output / "a.png", "the last word"
 
     monkeypatch.setattr(pendulum, "run", run)
@@ -589,7 +589,7 @@ def test_the_demo_takes_a_seed_and_files_and_others_do_not(monkeypatch, tmp_path
     files = ["--out", str(tmp_path / "b.png"), "--animation", str(tmp_path / "c.gif")]
     result = testing.CliRunner().invoke(app, command + files)
     assert result.output.splitlines()[-1] == "the last word"
-    assert told == {"seed": 3, "out": tmp_path / "b.png", "animation": tmp_path / "c.gif"}
+    assert outcome == {"seed": 3, "out": tmp_path / "b.png", "animation": tmp_path / "c.gif"}
     result = testing.CliRunner().invoke(app, ["demo", "terrain", "--seed", "3"])
     assert result.exit_code == 1
     assert "the demo terrain does not have the option seed" in result.output

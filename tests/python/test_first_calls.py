@@ -18,14 +18,14 @@ class Halting(ks.KernelRegressor):
     """One whose calls of many rows, when these are learned, wait until they may end."""
 
     def halt(self, error=None):
-        self.learned, self.go_on, self.error = threading.Event(), threading.Event(), error
+        self.learned, self.release, self.error = threading.Event(), threading.Event(), error
         return self
 
     def _learn_rows(self, rows, *args, **options):
         said = super()._learn_rows(rows, *args, **options)
         if len(rows) == len(X):
             self.learned.set()
-            self.go_on.wait()
+            self.release.wait()
             if self.error:
                 raise self.error
         return said
@@ -50,7 +50,7 @@ def test_a_row_that_comes_during_a_failing_first_call_is_learned():
     other = threading.Thread(target=model.learn_one, args=(X[0], 1.0))
     other.start()
     other.join(0.05)
-    model.go_on.set()
+    model.release.set()
     first.join()
     other.join()
     assert model.n_seen_ == 1
@@ -62,7 +62,7 @@ def test_predictions_during_a_fit_are_those_of_the_former_model():
     fit = begun(model.halt(), lambda: model.fit(X[:, :1], Y))
     np.testing.assert_array_equal(model.predict(X), before)
     assert (model.n_seen_, model.n_features_in_) == (9, 2)
-    model.go_on.set()
+    model.release.set()
     fit.join()
     assert (model.n_seen_, model.n_features_in_) == (60, 1)
 
@@ -72,6 +72,6 @@ def test_before_the_first_call_is_done_nothing_is_fitted():
     fit = begun(model, lambda: model.fit(X, Y))
     with pytest.raises(NotFittedError):
         model.predict(X)
-    model.go_on.set()
+    model.release.set()
     fit.join()
     assert model.predict(X).shape == (60,)

@@ -482,10 +482,10 @@ def test_files_of_other_models_are_distinguished(tmp_path) -> None:
 
 def test_parameters_and_clone() -> None:
     model = MODELS["replayed"]()
-    twin = clone(model)
-    assert twin.get_params()["learner__learner__step"] == 0.3
-    assert twin.basis == model.basis
-    twin.set_params(basis__budget=0.5, kernel__bandwidth=2.0)
+    copied = clone(model)
+    assert copied.get_params()["learner__learner__step"] == 0.3
+    assert copied.basis == model.basis
+    copied.set_params(basis__budget=0.5, kernel__bandwidth=2.0)
     assert model.basis.budget == 0.05
     assert "size=16" in repr(model)
 

@@ -81,7 +81,7 @@ def test_any_chunking_gives_the_same_model(name, first, tmp_path):
     make = (MODELS | OTHERS)[name]
     x, y = gappy(first=first)
     whole = make()
-    told = whole.partial_fit_predict(x, y)
+    outcome = whole.partial_fit_predict(x, y)
     parts, made = make(), []
     for rows in np.array_split(np.arange(N), [1, 2, 90, 101, 102, 300]):
         if len(rows) == 1:
@@ -96,7 +96,7 @@ def test_any_chunking_gives_the_same_model(name, first, tmp_path):
             made.append(parts.partial_fit_predict(x[rows], y[rows]))
         parts.save(tmp_path / "m")
         parts = pickle.loads(pickle.dumps(ks.load(tmp_path / "m")))
-    np.testing.assert_allclose(np.concatenate(made), told, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(np.concatenate(made), outcome, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(parts.predict(ASKED), whole.predict(ASKED), rtol=1e-8, atol=1e-8)
     errors = np.sqrt(np.mean(np.square(whole.predict(ASKED) - TRUTH), axis=0))
     complete = np.sqrt(np.mean(np.square(make().partial_fit(x, Y).predict(ASKED) - TRUTH), axis=0))

@@ -56,10 +56,10 @@ def count_with(value: str | None) -> int:
     environment = {name: given for name, given in os.environ.items() if name != VARIABLE}
     if value is not None:
         environment[VARIABLE] = value
-    told = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
-    return int(told.stdout)
+    return int(outcome.stdout)
 
 
 def test_the_environment_sets_the_count() -> None:
@@ -79,10 +79,10 @@ import kernelstream as ks
 print(ks.get_num_threads())
 """
     environment = {name: given for name, given in os.environ.items() if name != VARIABLE}
-    told = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
-    assert int(told.stdout) == 1
+    assert int(outcome.stdout) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -101,10 +101,10 @@ if child == 0:
     os._exit(0 if (model.predict(X) == before).all() else 1)
 raise SystemExit(os.waitpid(child, 0)[1])
 """
-    told = subprocess.run(
+    outcome = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
         capture_output=True,
         timeout=60,
         check=False,
     )
-    assert told.returncode == 0, told.stderr
+    assert outcome.returncode == 0, outcome.stderr

@@ -192,8 +192,8 @@ def test_rows_of_a_class_count_by_its_weight(kind):
     labels = ["high" if y > 1.0 else "low" for y in TARGETS]
     plain = learned(kind(n_warm_up=50), targets=labels)
     heavy = learned(kind(n_warm_up=50, class_weight={"high": 50.0}), targets=labels)
-    told = [sum(m.predict_one(x) == "high" for x in ROWS) for m in (plain, heavy)]
-    assert told[0] < told[1] < len(ROWS)
+    outcome = [sum(m.predict_one(x) == "high" for x in ROWS) for m in (plain, heavy)]
+    assert outcome[0] < outcome[1] < len(ROWS)
 
 
 def test_a_row_that_is_refused_brings_no_label():

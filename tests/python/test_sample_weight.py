@@ -25,20 +25,20 @@ SIGNS = np.where(Y > 0.9, 1.0, -1.0)
 def predictions_of(learner, weights, kernel, tolerance):
     """Forecasts of a dense learner, to whom a row of weight 0 never came."""
     dictionary = ref.Dictionary(kernel, tolerance)
-    factor, told = np.zeros((0, 0)), []
+    factor, outcome = np.zeros((0, 0)), []
     for x, y, weight in zip(X, Y, weights, strict=True):
         _, _, residual, own = dictionary.examine(x)
         phi = np.linalg.solve(factor, dictionary.similarities(x))
         if residual > tolerance * own:
             phi = np.append(phi, np.sqrt(residual))
         if weight == 0:
-            told.append(deepcopy(learner).step(phi, y, 0.0))
+            outcome.append(deepcopy(learner).step(phi, y, 0.0))
             continue
         if residual > tolerance * own:
             dictionary.insert(x)
             factor = np.linalg.cholesky(dictionary.gram)
-        told.append(learner.step(phi, y, weight))
-    return np.array(told)
+        outcome.append(learner.step(phi, y, weight))
+    return np.array(outcome)
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def predictions_of(learner, weights, kernel, tolerance):
 def test_weighted_rows_are_those_of_dense_algebra(learner, reference):
     expected = predictions_of(reference, WEIGHTS, ref.gaussian(0.8), 1e-3)
     model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-3), learner, scale=False)
-    told = clone(model).partial_fit_predict(X, Y, sample_weight=WEIGHTS)
-    np.testing.assert_allclose(told, expected, rtol=0, atol=1e-8)
-    told = []
+    outcome = clone(model).partial_fit_predict(X, Y, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(outcome, expected, rtol=0, atol=1e-8)
+    outcome = []
     for start in range(0, len(X), 170):
         part = slice(start, start + 170)
-        told.append(model.partial_fit_predict(X[part], Y[part], WEIGHTS[part]))
-    np.testing.assert_allclose(np.concatenate(told), expected, rtol=0, atol=1e-8)
+        outcome.append(model.partial_fit_predict(X[part], Y[part], WEIGHTS[part]))
+    np.testing.assert_allclose(np.concatenate(outcome), expected, rtol=0, atol=1e-8)
     assert model.n_seen_ == len(X)
 
 
@@ -92,8 +92,8 @@ def test_weighted_newton_steps(learner, loss, options):
         for x, y, weight in zip(X, SIGNS, weights, strict=True)
     ]
     model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(0.02), learner, scale=False)
-    told = model.partial_fit_predict(X, SIGNS, sample_weight=weights)
-    np.testing.assert_allclose(told, expected, rtol=0, atol=1e-8)
+    outcome = model.partial_fit_predict(X, SIGNS, sample_weight=weights)
+    np.testing.assert_allclose(outcome, expected, rtol=0, atol=1e-8)
 
 
 def test_the_step_of_a_budgeted_gradient_is_weighted():
@@ -104,8 +104,8 @@ def test_the_step_of_a_budgeted_gradient_is_weighted():
     for t, (x, y) in enumerate(zip(X, Y, strict=True)):
         expected.append(kernel(x[None], X[:t])[0] @ coefficients[:t])
         coefficients[t] = -0.2 * WEIGHTS[t] * np.sign(expected[t] - y)
-    told = model.partial_fit_predict(X, Y, sample_weight=WEIGHTS)
-    np.testing.assert_allclose(told, expected, rtol=0, atol=1e-10)
+    outcome = model.partial_fit_predict(X, Y, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(outcome, expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_exact_regression_on_all_points_minimizes_the_weighted_loss():
 def test_a_row_of_weight_zero_is_predicted_and_changes_nothing_else(model):
     model.partial_fit(X[:200], Y[:200])
     before = model.predict(X)
-    told = model.partial_fit_predict(X[200:], 1e6 * Y[200:], sample_weight=np.zeros(300))
-    np.testing.assert_allclose(told, before[200:], rtol=0, atol=1e-12)
+    outcome = model.partial_fit_predict(X[200:], 1e6 * Y[200:], sample_weight=np.zeros(300))
+    np.testing.assert_allclose(outcome, before[200:], rtol=0, atol=1e-12)
     np.testing.assert_array_equal(model.predict(X), before)
     assert model.n_seen_ == 500
 
@@ -179,10 +179,10 @@ def test_a_classifier_multiplies_the_weights_of_row_and_class():
         scale=False,
     )
     weights = WEIGHTS * np.where(SIGNS > 0, 2.5, 0.3)
-    told = model.partial_fit_predict(X, SIGNS, [-1.0, 1.0], sample_weight=WEIGHTS)
+    outcome = model.partial_fit_predict(X, SIGNS, [-1.0, 1.0], sample_weight=WEIGHTS)
     numbers = ks.KernelRegressor(ks.Gaussian(0.8), learner=ks.Gradient("hinge", 0.2), scale=False)
     predictions = numbers.partial_fit_predict(X, SIGNS, sample_weight=weights)
-    np.testing.assert_array_equal(told, np.where(predictions > 0, 1.0, -1.0))
+    np.testing.assert_array_equal(outcome, np.where(predictions > 0, 1.0, -1.0))
     np.testing.assert_allclose(model.decision_function(X), numbers.predict(X), atol=1e-12)
     assert model.class_count_.sum() == model.n_seen_ == len(X)
 

@@ -34,11 +34,11 @@ MODELS = {
 }
 
 
-def same(told, expected):
+def same(outcome, expected):
     if expected.dtype.kind == "f":
-        np.testing.assert_allclose(told, expected, atol=1e-9)
+        np.testing.assert_allclose(outcome, expected, atol=1e-9)
     else:
-        np.testing.assert_array_equal(told, expected)
+        np.testing.assert_array_equal(outcome, expected)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -53,8 +53,8 @@ def test_a_sparse_matrix_is_learned_as_a_dense_one(name, form):
     score = model.score(rows, y)
     dense = clone(model)
     same(said, dense.partial_fit_predict(X, y, **classes))
-    for told, ask in zip(asked, ("predict", "transform"), strict=False):
-        same(told, getattr(dense, ask)(X))
+    for outcome, ask in zip(asked, ("predict", "transform"), strict=False):
+        same(outcome, getattr(dense, ask)(X))
     assert score == pytest.approx(dense.score(X, y), abs=1e-9)
 
 

@@ -99,8 +99,8 @@ def test_rows_of_every_shape_are_the_same_rows():
         "beside others": FRAME.assign(sales=Y, other="x"),
     }
     for name, rows in given.items():
-        told = model.predict(rows)
-        np.testing.assert_allclose(told, expected, atol=1e-9, err_msg=name)
+        outcome = model.predict(rows)
+        np.testing.assert_allclose(outcome, expected, atol=1e-9, err_msg=name)
     for i in (0, 7, 399):
         row = records(i, i + 1)[0]
         assert model.predict_one(row) == pytest.approx(expected[i], abs=1e-9)
@@ -156,13 +156,13 @@ def test_probabilities_of_rows_before_they_are_learned(pause):
 
     model = table()
     parts = [slice(s, s + pause) for s in range(0, N, pause)]
-    told = np.vstack(
+    outcome = np.vstack(
         [model.partial_fit_predict_proba(FRAME[part], LABELS[part], classes) for part in parts]
     )
     said = table().partial_fit_predict(FRAME, LABELS, classes)
-    np.testing.assert_array_equal(told[0], 0.5)
-    np.testing.assert_allclose(told.sum(axis=1), 1.0, atol=1e-12)
-    np.testing.assert_array_equal(np.take(classes, told.argmax(axis=1))[1:], said[1:])
+    np.testing.assert_array_equal(outcome[0], 0.5)
+    np.testing.assert_allclose(outcome.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_array_equal(np.take(classes, outcome.argmax(axis=1))[1:], said[1:])
 
 
 def test_many_categories_share_features():

@@ -126,7 +126,10 @@ class Ridge(Learner):
     bandwidths from an eighth to eight times the default: the largest sum over targets of the
     logarithm of ``N(y; mean, noise^2 (K / regularization + I))``, each at the noise that makes it
     largest. At most 256 rows of the warm-up decide, evenly spaced; they are then learned again.
-    ``regularization_`` and ``kernel_`` of the fitted model are what was chosen.
+    ``regularization_`` and ``kernel_`` of the fitted model are what was chosen. A dictionary
+    loses detail below its tolerance: choose one below the regularization, such as ``ALD(1e-5)``.
+    Later rows may support a shorter bandwidth than those of the warm-up, which `KernelExperts`
+    selects again.
 
     References
     ----------

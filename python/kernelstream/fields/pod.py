@@ -181,8 +181,8 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         count, shape = shape_of(X)
         if not count:
             raise ValueError("X contains no snapshot: at least one is needed")
-        goes_on = learned is not None
-        if goes_on:
+        continues = learned is not None
+        if continues:
             _check_feature_names(self, X, reset=False)
             self._check_shape(shape)
         rank = self._most()
@@ -192,7 +192,7 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 learned = _begun(block, rank, self.center, self.keep_coefficients)
             else:
                 learned = _advanced(learned, block, self.center)
-        if not goes_on:
+        if not continues:
             self.shape_ = shape
             _check_feature_names(self, X, reset=True)
         self._learned = cast(_Learned, learned)

@@ -156,13 +156,13 @@ impl Buffer {
     pub fn clocks(&self, params: &AdaptiveParams) -> Vec<bool> {
         let rows = self.ordered();
         let some = spread((params.order.latest + 1).min(rows.len()), rows.len());
-        let goes_on = |k: usize| {
+        let continues = |k: usize| {
             let pairs = some.windows(2).map(|pair| (rows[pair[0]].1[k], rows[pair[1]].1[k]));
             let rises = pairs.clone().filter(|(value, next)| value < next).count();
             let falls = pairs.clone().filter(|(value, next)| value > next).count();
             rises.max(falls) as f64 > (1.0 - params.drift.range_share) * pairs.len() as f64
         };
-        (0..self.features).map(goes_on).collect()
+        (0..self.features).map(continues).collect()
     }
 
     /// All rows, each once, by number.

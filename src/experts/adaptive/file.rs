@@ -125,7 +125,7 @@ impl AdaptiveExperts {
         for e in 1..members.len() {
             let (before, later) = members.split_at_mut(e);
             for other in before {
-                later[0].share_lens(other);
+                later[0].share_preprocessing(other);
             }
         }
         let mixture = |c: usize| {

@@ -130,7 +130,7 @@ impl Member {
     }
 
     /// Shares the preprocessing of another expert if both are equal.
-    pub fn share_lens(&mut self, other: &Self) {
+    pub fn share_preprocessing(&mut self, other: &Self) {
         if self.preprocessing.is_like(&other.preprocessing) {
             self.preprocessing = Arc::clone(&other.preprocessing);
         }
@@ -234,11 +234,12 @@ impl Member {
         let mut answers = Answers::zeros((x.nrows(), outputs));
         for (cell, rows) in self.partition.shared_out(seen.view()) {
             let mut own = Answers::zeros((rows.len(), outputs));
-            self.cells[cell].answer(seen.select(Axis(0), &rows).view(), own.told_of(rows.len(), spread))?;
+            self.cells[cell]
+                .answer(seen.select(Axis(0), &rows).view(), own.prequential_of(rows.len(), spread))?;
             answers.put(&own, &rows);
         }
         let answers = answers.being_sure(|novelty| self.sure(novelty));
-        Ok(if self.is_blind() { answers.of_any_row() } else { answers })
+        Ok(if self.is_constant() { answers.of_any_row() } else { answers })
     }
 
     /// Predictions for rows (n, outputs).
@@ -250,7 +251,7 @@ impl Member {
     /// variance and prior variance of the unexplained part. It is 1 with forgetting, and small for
     /// the constant expert.
     fn sure(&self, novelty: f64) -> f64 {
-        if self.is_blind() {
+        if self.is_constant() {
             self.params.constant_confidence
         } else if self.forgetting < 1.0 || self.exact {
             1.0
@@ -260,7 +261,7 @@ impl Member {
     }
 
     /// Whether it is the constant expert, which uses targets only.
-    pub fn is_blind(&self) -> bool {
+    pub fn is_constant(&self) -> bool {
         self.forgetting <= self.params.constant_forgetting
     }
 

@@ -397,7 +397,7 @@ impl State {
     /// Whether the relation drifts: experts with short memory have most of the weight.
     fn drifts(&self) -> bool {
         let (drifting_share, limit) = (self.params.refits.drifting_share, self.params.members.short_memory);
-        let short = |(_, member): &(usize, &Member)| member.forgetting() < limit && !member.is_blind();
+        let short = |(_, member): &(usize, &Member)| member.forgetting() < limit && !member.is_constant();
         let members = self.members.iter().enumerate().filter(short);
         let shares = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
         self.buffer.age() > self.block() && shares.sum::<f64>() > drifting_share * self.outputs() as f64
@@ -433,7 +433,7 @@ impl State {
         let idle = |e: usize| !self.is_weighed(e, self.params.refits.min_weight);
         let idle: Vec<bool> = (0..self.members.len()).map(idle).collect();
         let forgetful = |member: &Member| member.forgetting() < 1.0;
-        let drifting = |(member, idle): (&Member, &bool)| forgetful(member) && !member.is_blind() && !idle;
+        let drifting = |(member, idle): (&Member, &bool)| forgetful(member) && !member.is_constant() && !idle;
         let drifts = self.members.iter().zip(&idle).any(drifting);
         for (member, idle) in self.members.iter_mut().zip(idle) {
             member.idle = if idle && !(drifts && forgetful(member)) { member.idle + 1 } else { 0 };
