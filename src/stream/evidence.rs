@@ -26,9 +26,9 @@ impl AnyStream {
     ///
     /// Targets are those of a Gaussian process about their mean: normal, with the covariance
     /// `noise (K / lambda + W^-1)` and the noise that maximizes it, in which only `lambda` and the
-    /// bandwidth are left. Of several targets the evidence
-    /// is summed, each with its own noise. Of more rows 256 decide, evenly spaced; fewer than 8, or
-    /// constant targets, leave both as they are. `O(n^3)` for each bandwidth, of which there are 13.
+    /// bandwidth are left. The evidence is summed over the targets, each with its own noise. At
+    /// most 256 rows decide, evenly spaced; fewer than 8, or constant targets, leave both as they
+    /// are. `O(n^3)` for each of 13 bandwidths.
     pub fn chosen(
         &self,
         by: Evidence,

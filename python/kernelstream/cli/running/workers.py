@@ -139,8 +139,8 @@ class Workers:
         session = resume(self._options, path, recall(self._options, path), first)
         if session.n_seen:
             raise ValueError(
-                f"{path} has learned {session.n_seen:,} rows: --workers continues only models whose "
-                "dictionary is frozen and that have no rows; see 'kernelstream freeze'"
+                f"{path} has learned {session.n_seen:,} rows: --workers continues only models "
+                "without rows whose dictionary is frozen; see 'kernelstream freeze'"
             )
         return session
 
