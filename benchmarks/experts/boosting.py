@@ -52,7 +52,7 @@ def oracle(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
 
     for start in range(0, len(y), AT_ONCE):
         rows = slice(start, start + AT_ONCE)
-        known = (model.n_refits_, len(model.experts_)) if start else (0, 0)
+        known = (model.n_generations_, len(model.experts_)) if start else (0, 0)
         if known != now:
             end(start)
             made, first, now = [], start, known

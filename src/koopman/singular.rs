@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 /// correlation between the two that belong to one value is that value. They are the best predicted
 /// functions and their predictors (canonical variates).
 ///
-/// H. Wu, F. Noe, "Variational approach for learning Markov processes from time series data", UndoLog of
+/// H. Wu, F. Noe, "Variational approach for learning Markov processes from time series data", Journal of
 /// Nonlinear Science, 2020, section 2.2.
 #[derive(Clone, Debug)]
 pub(super) struct Singular {

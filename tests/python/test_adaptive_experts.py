@@ -129,13 +129,13 @@ def test_the_descriptions_of_experts_can_be_read():
     model = clone(MODEL).partial_fit(X[:5], y[:5])
     assert model.experts_ == []
     assert model.weights_.shape == (0,)
-    assert model.n_refits_ == 0
+    assert model.n_generations_ == 0
     assert np.isfinite(model.predict(X)).all()
     model.partial_fit(X[5:], y[5:])
     assert len(model.experts_) == len(model.weights_)
     assert np.isclose(model.weights_.sum(), 1.0)
     assert model.n_stored_ == sum(each["n_stored"] for each in model.experts_)
-    assert model.n_refits_ == max(each["refit"] for each in model.experts_) > 1
+    assert model.n_generations_ == max(each["generation"] for each in model.experts_) > 1
     for expert in model.experts_:
         ks.Mapped(expert["kernel"], expert["metric"])
         assert expert["transform"] in {"standardized", "normal_scores"}

@@ -214,6 +214,6 @@ def test_single_rows_may_lack_targets():
 def test_experts_of_single_targets_are_not_listed():
     x, y = gappy()
     model = ks.KernelExperts().partial_fit(x, y)
-    for name in ("experts_", "weights_", "n_refits_"):
+    for name in ("experts_", "weights_", "n_generations_"):
         with pytest.raises(AttributeError, match="each has experts of its own"):
             getattr(model, name)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kernelstream.components.kernels import Kernel
 from kernelstream.supervised.described import ExpertList
 
-__all__ = ["experts_of", "refits_of", "weights_of"]
+__all__ = ["experts_of", "generations_of", "weights_of"]
 
 
 def weights_of(core: Any, *, single: bool) -> NDArray[np.float64]:
@@ -28,16 +28,16 @@ def experts_of(core: Any) -> ExpertList:
     return ExpertList(map(_described, json.loads(core.members)), weights)
 
 
-def refits_of(core: Any) -> int:
+def generations_of(core: Any) -> int:
     """Count the refits so far."""
     members = json.loads(core.members)
-    return max((int(member["refit"]) for member in members), default=0)
+    return max((int(member["generation"]) for member in members), default=0)
 
 
 def _described(member: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the core's description of an expert to Python's types."""
     (metric,) = member["metric"].values()
-    rest = ("regularization", "forgetting", "cells", "exact", "n_stored", "refit")
+    rest = ("regularization", "forgetting", "cells", "exact", "n_stored", "generation")
     return {
         "kernel": Kernel.from_spec(member["kernel"]),
         "metric": np.array(metric),

@@ -14,7 +14,7 @@ from kernelstream.components.base import as_json
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.exceptions import NotAvailableError, OutlierWarning
-from kernelstream.supervised.chosen import experts_of, refits_of, weights_of
+from kernelstream.supervised.chosen import experts_of, generations_of, weights_of
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.described import ExpertList
 from kernelstream.supervised.regressor import KernelRegressor
@@ -75,9 +75,9 @@ class KernelExperts(KernelRegressor):
         or the matrix of the map), ``transform`` (``"standardized"`` or ``"normal_scores"``),
         ``regularization``, ``forgetting``, ``cells`` (dictionaries that share the space),
         ``exact`` (for labels: whether it is kernel ridge regression on the rows that it predicted
-        with a loss), ``n_stored`` and ``refit`` (number of the refit that added it). With
+        with a loss), ``n_stored`` and ``generation`` (number of the refit that added it). With
         `experts` given, the parameters by which these differ.
-    n_refits_ : int
+    n_generations_ : int
         Number of refits so far; 1 with `experts` given.
     n_limited_ : int
         Rows so far whose target was winsorized (see the Notes); 0 with `experts` given.
@@ -154,7 +154,7 @@ class KernelExperts(KernelRegressor):
     >>> model.feature_importances_.round(1).tolist()
     [0.8, 0.2, 0.0]
     >>> sorted(model.experts_[0])[:4]
-    ['cells', 'exact', 'forgetting', 'kernel']
+    ['cells', 'exact', 'forgetting', 'generation']
     """
 
     def __init__(  # another choice of parameters, with the same methods
@@ -231,10 +231,10 @@ class KernelExperts(KernelRegressor):
         return ExpertList(shown, self.weights_ if self._single else None)
 
     @property
-    def n_refits_(self) -> int:
+    def n_generations_(self) -> int:
         """Generations of experts so far."""
-        self._check_shared("n_refits_")
-        return 1 if self._core.members is None else refits_of(self._core)
+        self._check_shared("n_generations_")
+        return 1 if self._core.members is None else generations_of(self._core)
 
     @property
     def n_limited_(self) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.base import as_json
-from kernelstream.supervised.chosen import experts_of, refits_of, weights_of
+from kernelstream.supervised.chosen import experts_of, generations_of, weights_of
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.described import ExpertList
@@ -62,7 +62,7 @@ class KernelExpertsClassifier(KernelClassifier):
         frequencies are predicted.
     experts_ : list of dict
         Description of each expert, as of `KernelExperts`.
-    n_refits_ : int
+    n_generations_ : int
         Number of refits so far.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Importance of each column: the mean squared slope of the scores along it at rows of the
@@ -135,10 +135,10 @@ class KernelExpertsClassifier(KernelClassifier):
         return experts_of(self._core)
 
     @property
-    def n_refits_(self) -> int:
+    def n_generations_(self) -> int:
         """Generations of experts so far."""
         check_is_fitted(self)
-        return refits_of(self._core)
+        return generations_of(self._core)
 
     def _has_settings(self) -> bool:
         return False

@@ -54,11 +54,12 @@ pub struct MemberReport {
     /// Points stored in all cells.
     pub n_stored: usize,
     /// Number of the refit that added it, from 1.
+    #[serde(rename = "generation")]
     pub refit: u64,
 }
 
-/// A stream of rows with a [`Preprocessing`] (preprocessing), or several, one for each k-means cell, so that
-/// a row costs one cell.
+/// A stream of preprocessed rows, or several, one for each k-means cell, so that a row costs one
+/// cell.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     params: MemberParams,

@@ -145,21 +145,21 @@ pub(super) struct Views(Vec<(Arc<Preprocessing>, Array2<f64>)>);
 
 impl Views {
     /// Rows after these preprocessings, many of which may be equal.
-    pub fn of<'a>(lenses: impl IntoIterator<Item = &'a Arc<Preprocessing>>, x: ArrayView2<'_, f64>) -> Self {
-        let different = distinct(lenses);
+    pub fn of<'a>(all: impl IntoIterator<Item = &'a Arc<Preprocessing>>, x: ArrayView2<'_, f64>) -> Self {
+        let different = distinct(all);
         let seen = map_each(&different, |preprocessing| preprocessing.apply(x));
         Self(different.into_iter().zip(seen).collect())
     }
 
     /// The same, interruptible (see [`interrupt`](crate::interrupt)).
     pub fn asked<'a>(
-        lenses: impl IntoIterator<Item = &'a Arc<Preprocessing>>,
+        all: impl IntoIterator<Item = &'a Arc<Preprocessing>>,
         x: ArrayView2<'_, f64>,
     ) -> Result<Self> {
-        let different = distinct(lenses);
+        let different = distinct(all);
         let mut seen = vec![Array2::default((0, 0)); different.len()];
         ask_each_block(different.iter().zip(&mut seen), |(preprocessing, seen)| {
-            *seen = preprocessing.apply(x)
+            *seen = preprocessing.apply(x);
         })?;
         Ok(Self(different.into_iter().zip(seen).collect()))
     }
@@ -182,9 +182,9 @@ impl Views {
 }
 
 /// Distinct preprocessings.
-fn distinct<'a>(lenses: impl IntoIterator<Item = &'a Arc<Preprocessing>>) -> Vec<Arc<Preprocessing>> {
+fn distinct<'a>(all: impl IntoIterator<Item = &'a Arc<Preprocessing>>) -> Vec<Arc<Preprocessing>> {
     let mut different: Vec<Arc<Preprocessing>> = Vec::new();
-    for preprocessing in lenses {
+    for preprocessing in all {
         if !different.iter().any(|known| Arc::ptr_eq(known, preprocessing)) {
             different.push(Arc::clone(preprocessing));
         }
