@@ -32,6 +32,7 @@ WORDS = {
     r"journals?": "undo log",
     r"twins?": "same basis",
     r"foresees?|foreseen|foresight": "prefetch",
+    r"lens(?:es)?": "preprocessing, embedding",
     r"takes? down|taken down": "record",
     r"wish(?:es)?": "option",
     r"go(?:es)? on\b(?! the)|going on": "continue, resume",
@@ -59,16 +60,8 @@ FORBIDDEN = re.compile(rf"(?<![\w`])(?:{'|'.join(WORDS)})(?!\w)")
 START = re.compile(rf"(?:(?<=^)|(?<=[.:;!?] ))(?:{'|'.join(STARTS)})")
 REMEDIES = [(re.compile(p), remedy) for p, remedy in (WORDS | STARTS).items()]
 
-# Names of code that say less than the field's words.
-NAMES = {
-    "go_on": "should_continue",
-    "told|Told": "prequential, outputs",
-    "wishes": "options",
-    "journal": "undo_log",
-    "foresee|foresight": "prefetch",
-    "lens|Lens": "preprocessing, embedding",
-    "handicap": "penalty",
-}
+# Names of code for which the same holds.
+NAMES = ["go_on", "[Tt]old", "wishes", "journal", "foresee", "foresight", "[Ll]ens", "handicap"]
 NAME = re.compile(rf"\b(?:{'|'.join(NAMES)})\b")
 
 # Names in backquotes or braces are code.
@@ -99,6 +92,13 @@ def of_markdown(text: str) -> Iterator[tuple[int, str]]:
 READERS = {".rs": of_rust, ".py": of_python, ".pyi": of_python, ".md": of_markdown}
 
 
+def remedy_of(found: str) -> str:
+    """Give what to write instead of words, or of a name that is made of them."""
+    spoken = found.replace("_", " ")
+    options = (found, spoken, spoken.lower())
+    return next(remedy for words, remedy in REMEDIES if any(map(words.match, options)))
+
+
 def files() -> Iterator[Path]:
     """Give what people read: sources, tests and pages."""
     for folder in ("src", "python", "tests", "benches", "benchmarks", "examples", "fuzz", "docs"):
@@ -116,15 +116,13 @@ def main() -> int:
             continue
         whole = path.read_text(encoding="utf-8")
         for match in NAME.finditer(whole) if path.suffix != ".md" else ():
-            remedy = next(name for names, name in NAMES.items() if re.fullmatch(names, match[0]))
-            print(
-                f"{name}:{whole.count(chr(10), 0, match.start()) + 1}: {match[0]}: name it {remedy}"
-            )
+            number = whole.count("\n", 0, match.start()) + 1
+            print(f"{name}:{number}: the name {match[0]!r}: write {remedy_of(match[0])}")
             found += 1
         for number, text in READERS[path.suffix](whole):
             line = CODE.sub("``", re.sub(r"\(Self::\w+\)", "", text))
             for match in [*FORBIDDEN.finditer(line), *START.finditer(line)]:
-                remedy = next(remedy for words, remedy in REMEDIES if words.match(match[0]))
+                remedy = remedy_of(match[0])
                 print(f"{name}:{number}: {match[0]!r}: write {remedy}    {line.strip()[:90]}")
                 found += 1
     print(f"words: {found} to rewrite" if found else "words: none that this project does not use")

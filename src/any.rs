@@ -11,7 +11,7 @@ use crate::experts::adaptive::{self, AdaptiveExperts};
 use crate::experts::{self, AsExpert, Experts};
 use crate::kernel::KernelSpec;
 use crate::learner::{LearnerSpec, Loss};
-use crate::model::{AsModel, CompleteModel, Evidence, Merge, PartOrder};
+use crate::model::{AsModel, CompleteModel, Evidence, Merge, PartOrder, no_evidence};
 use crate::persist::{Persist, Reader, parse, parse_text};
 use crate::stream::{self, AnyStream};
 use crate::table::{self, Link, Table, TableSpec};
@@ -333,7 +333,7 @@ impl AsModel for AnyModel {
     ) -> Result<Self> {
         match self {
             Self::Stream(model) => Ok(Self::Stream(Box::new(model.chosen(by, x, y, weights)?))),
-            _ => Err(broken("the evidence is of a single model of ridge regression".into())),
+            _ => Err(no_evidence()),
         }
     }
 }

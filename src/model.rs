@@ -317,11 +317,14 @@ pub trait AsModel: Clone + Send + Sync {
         _y: ArrayView2<'_, f64>,
         _weights: ArrayView1<'_, f64>,
     ) -> Result<Self> {
-        Err(Error::Specification {
-            part: "evidence",
-            reason: "it chooses for a single model of ridge regression, not for others or several".into(),
-        })
+        Err(no_evidence())
     }
+}
+
+/// The error of models that the evidence cannot choose for.
+pub(crate) fn no_evidence() -> Error {
+    let reason = "it chooses for a single model of ridge regression, not for others or several";
+    Error::Specification { part: "evidence", reason: reason.into() }
 }
 
 /// The mean squared slope along each column (n, outputs, d) times its variance at rows `x` (n, d), as shares of 1.

@@ -38,15 +38,9 @@ class KernelRidge(BaseEstimator):
         gamma=None,
         alpha=1e-6,
         eigen_solver="auto",
-        tol=0,
-        max_iter=None,
-        iterated_power="auto",
-        n_oversamples=5,
-        optimal_sketching=False,
-        random_state=None,
-        copy_X=True,
-        n_jobs=None,
+        **of_solvers,
     ):
+        del of_solvers
         self.n_components = n_components
         self.lag_time = lag_time
         self.reduced_rank = reduced_rank
@@ -54,14 +48,6 @@ class KernelRidge(BaseEstimator):
         self.gamma = gamma
         self.alpha = alpha
         self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.n_oversamples = n_oversamples
-        self.optimal_sketching = optimal_sketching
-        self.random_state = random_state
-        self.copy_X = copy_X
-        self.n_jobs = n_jobs
 
     def _basis(self, n):
         return ks.AllPoints(max_size=n)
@@ -100,15 +86,13 @@ class KernelRidge(BaseEstimator):
             n_blocks=1,
         )
         self.operator_.fit(rows[: -self.lag_time], rows[self.lag_time :])
-        stored = [np.flatnonzero((rows == row).all(axis=1))[0] for row in self._stored()]
-        self.stored_ = np.array(stored)
+        stored = self.operator_.dictionary_next_
+        places = [np.flatnonzero((rows == row).all(axis=1))[0] for row in stored]
+        self.stored_ = np.array(places)
         # A conjugate pair at the end is kept together unless its number is said.
         self.rank_ = min(rank, len(self.operator_.eigenvalues_))
         self.U_ = self.operator_.eig(eval_right_on=rows, k=self.rank_)[1]
         return self
-
-    def _stored(self):
-        return self.operator_.dictionary_next_
 
     def _observable(self, observable):
         if observable is False:
@@ -160,31 +144,8 @@ class KernelRidge(BaseEstimator):
 class NystroemKernelRidge(KernelRidge):
     """The same with few stored states."""
 
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        lag_time=1,
-        reduced_rank=True,
-        kernel="linear",
-        gamma=None,
-        alpha=1e-6,
-        eigen_solver="auto",
-        n_centers=0.1,
-        random_state=None,
-        n_jobs=None,
-    ):
-        super().__init__(
-            n_components,
-            lag_time=lag_time,
-            reduced_rank=reduced_rank,
-            kernel=kernel,
-            gamma=gamma,
-            alpha=alpha,
-            eigen_solver=eigen_solver,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+    def __init__(self, n_components=None, *, n_centers=0.1, **others):
+        super().__init__(n_components, **others)
         self.n_centers = n_centers
 
     def _basis(self, n):

@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayView2, Axis, s};
 
 use super::DynamicsParams;
 use crate::error::{Error, Result};
-use crate::linalg::{from_array, to_array};
+use crate::linalg::{evenly_spaced, from_array, to_array};
 use crate::persist::{Reader, Writer};
 
 /// Mean of the states and orthonormal directions, by variance: proper orthogonal decomposition.
@@ -24,12 +24,12 @@ impl Modes {
     /// Modes of states (n, D), of evenly spaced ones if there are many; `None` for few states or
     /// components, or if the states are all equal. O(m² D) for m <= 400 states.
     pub fn of(states: ArrayView2<'_, f64>, params: &DynamicsParams) -> Option<Self> {
-        let count = states.nrows().min(params.max_rows);
         let most = (states.nrows() / params.rows_per_unknown).min(params.modes.max_modes);
         if states.ncols() <= params.modes.min_components || most == 0 {
             return None;
         }
-        let rows: Vec<usize> = (0..count).map(|i| i * (states.nrows() - 1) / (count - 1)).collect();
+        let rows = evenly_spaced(states.nrows(), params.max_rows);
+        let count = rows.len();
         let states = states.select(Axis(0), &rows);
         let mean = states.mean_axis(Axis(0))?.insert_axis(Axis(0));
         let gaps = states - &mean;

@@ -22,7 +22,7 @@ use crate::interrupt::check;
 use crate::kernel::{KernelSpec, PointSet};
 use crate::koopman::{DictionariesSpec, KoopmanSpec};
 use crate::learner::LearnerSpec;
-use crate::linalg::{Panel, from_array, loops};
+use crate::linalg::{Panel, evenly_spaced, from_array, loops};
 
 /// Result of the selection.
 pub(super) struct Choice {
@@ -112,11 +112,10 @@ fn moving(
     next: ArrayView2<'_, f64>,
     width: usize,
 ) -> Option<Vec<usize>> {
-    let count = x.nrows().min(params.max_rows);
-    if count < params.selection.few_pairs {
+    let rows = evenly_spaced(x.nrows(), params.max_rows);
+    if rows.len() < params.selection.few_pairs {
         return None;
     }
-    let rows: Vec<usize> = (0..count).map(|i| i * (x.nrows() - 1) / (count - 1)).collect();
     let (now, then) = (x.slice(s![.., ..width]), next.slice(s![.., ..width]));
     let median = median_distance(now.select(Axis(0), &rows).view());
     let rows = rest::rests(now, then, median, &params.rest)
@@ -178,8 +177,8 @@ fn best(
     if x.nrows() < params.min_pairs {
         return Ok(None);
     }
-    let count = x.nrows().min(spec.params.max_rows);
-    let rows: Vec<usize> = (0..count).map(|i| i * (x.nrows() - 1) / (count - 1)).collect();
+    let rows = evenly_spaced(x.nrows(), spec.params.max_rows);
+    let count = rows.len();
     let (x, next) = (x.select(Axis(0), &rows), next.select(Axis(0), &rows));
     let held_out = |i: &usize| i * params.blocks / count % 2 == 1;
     let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(held_out);

@@ -43,12 +43,12 @@ impl KernelSpec {
     /// The kernel for points with `width` features: parameters checked, defaults filled in. 0: before that is known.
     pub fn resolve(&self, width: usize) -> Result<Kernel> {
         let d = width.max(1) as f64;
-        let length = |bandwidth: &Option<f64>| bandwidth.unwrap_or_else(|| d.sqrt());
+        let length = |bandwidth: &Option<f64>| bandwidth.unwrap_or_else(|| self.default_bandwidth(width));
         match self {
             Self::Gaussian { bandwidth } => Kernel::gaussian(length(bandwidth)),
             Self::Laplacian { bandwidth } => Kernel::laplacian(length(bandwidth)),
             Self::ManhattanLaplacian { bandwidth, exponent } => {
-                Kernel::manhattan(bandwidth.unwrap_or(d), *exponent)
+                Kernel::manhattan(length(bandwidth), *exponent)
             }
             Self::Matern32 { bandwidth } => Kernel::matern32(length(bandwidth)),
             Self::Matern52 { bandwidth } => Kernel::matern52(length(bandwidth)),

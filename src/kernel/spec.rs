@@ -100,17 +100,23 @@ impl KernelSpec {
     /// This kernel with a bandwidth of `factor` times the default for points with `width` features;
     /// `None` if it has no single bandwidth.
     pub(crate) fn with_bandwidth_of(&self, width: usize, factor: f64) -> Option<Self> {
-        let d = width.max(1) as f64;
+        let scaled = Some(factor * self.default_bandwidth(width));
         let mut kernel = self.clone();
         match &mut kernel {
             Self::Gaussian { bandwidth }
             | Self::Laplacian { bandwidth }
+            | Self::ManhattanLaplacian { bandwidth, .. }
             | Self::Matern32 { bandwidth }
-            | Self::Matern52 { bandwidth } => *bandwidth = Some(factor * d.sqrt()),
-            Self::ManhattanLaplacian { bandwidth, .. } => *bandwidth = Some(factor * d),
+            | Self::Matern52 { bandwidth } => *bandwidth = scaled,
             _ => return None,
         }
         Some(kernel)
+    }
+
+    /// The bandwidth for points with `width` features where none is given.
+    pub(super) fn default_bandwidth(&self, width: usize) -> f64 {
+        let d = width.max(1) as f64;
+        if matches!(self, Self::ManhattanLaplacian { .. }) { d } else { d.sqrt() }
     }
 
     /// The parts of a sum, or the kernel itself with weight 1.

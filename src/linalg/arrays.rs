@@ -23,6 +23,12 @@ pub(crate) fn write_array<T: Copy>(matrix: MatRef<'_, T>, mut out: ArrayViewMut2
     out.indexed_iter_mut().for_each(|(at, to)| *to = matrix[at]);
 }
 
+/// Numbers of at most `most` of `n` rows, evenly spaced from the first to the last.
+pub(crate) fn evenly_spaced(n: usize, most: usize) -> Vec<usize> {
+    let count = n.min(most);
+    (0..count).map(|i| i * (n - 1) / (count - 1).max(1)).collect()
+}
+
 impl Panel {
     /// A copy as an array.
     #[must_use]

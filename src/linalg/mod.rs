@@ -22,7 +22,7 @@ pub mod tisvd;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use arrays::write_array;
+pub(crate) use arrays::{evenly_spaced, write_array};
 pub use arrays::{from_array, to_array};
 pub use change_of_basis::ChangeOfBasis;
 pub use cholesky::GrowingCholesky;

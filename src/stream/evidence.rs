@@ -4,12 +4,12 @@ use faer::{Mat, Side};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use super::AnyStream;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::interrupt;
 use crate::kernel::{KernelSpec, PointSet};
 use crate::learner::LearnerSpec;
-use crate::linalg::Panel;
-use crate::model::Evidence;
+use crate::linalg::{Panel, evenly_spaced, from_array};
+use crate::model::{Evidence, no_evidence};
 
 /// Most rows that decide; the eigenvalues of their similarities cost the cube of their number.
 const MAX_ROWS: usize = 256;
@@ -38,20 +38,17 @@ impl AnyStream {
     ) -> Result<Self> {
         let mut spec = self.spec();
         let LearnerSpec::Ridge(ridge) = &mut spec.learner else {
-            return Err(Error::Specification {
-                part: "evidence",
-                reason: "only ridge regression has the evidence of a Gaussian process".into(),
-            });
+            return Err(no_evidence());
         };
         let counted: Vec<usize> = (0..x.nrows()).filter(|row| weights[*row] > 0.0).collect();
-        let count = counted.len().min(MAX_ROWS);
-        if count < MIN_ROWS {
+        if counted.len() < MIN_ROWS {
             return spec.build();
         }
-        let rows: Vec<usize> = (0..count).map(|i| counted[i * (counted.len() - 1) / (count - 1)]).collect();
+        let rows: Vec<usize> =
+            evenly_spaced(counted.len(), MAX_ROWS).into_iter().map(|i| counted[i]).collect();
         let x = x.select(Axis(0), &rows);
         let roots: Vec<f64> = rows.iter().map(|row| weights[*row].sqrt()).collect();
-        let targets = weighed(y.select(Axis(0), &rows), &roots, ridge.center);
+        let targets = from_array(weighed(y.select(Axis(0), &rows), &roots, ridge.center).view());
         let points = PointSet::gather(x.view());
         let mut best = (f64::NEG_INFINITY, spec.kernel.clone(), ridge.regularization);
         for kernel in candidates(&spec.kernel, by, x.ncols()) {
@@ -88,14 +85,13 @@ fn weighed(mut targets: Array2<f64>, roots: &[f64], center: bool) -> Array2<f64>
 
 /// The largest evidence for targets (n, p) with these similarities, up to a constant, and its
 /// regularization; `None` if no eigenvalues are found or all targets are zero.
-fn of_gram(similarities: &Panel, roots: &[f64], targets: &Array2<f64>) -> Option<(f64, f64)> {
+fn of_gram(similarities: &Panel, roots: &[f64], targets: &Mat<f64>) -> Option<(f64, f64)> {
     let n = roots.len();
     let similarities = similarities.as_faer();
     let gram = Mat::from_fn(n, n, |i, j| roots[i] * similarities[(i, j)] * roots[j]);
     let eigen = gram.self_adjoint_eigen(Side::Lower).ok()?;
     let values: Vec<f64> = eigen.S().column_vector().iter().map(|value| value.max(0.0)).collect();
-    let targets = Mat::from_fn(n, targets.ncols(), |i, c| targets[(i, c)]);
-    let parts = eigen.U().transpose() * &targets;
+    let parts = eigen.U().transpose() * targets;
     let evidence = |regularization: f64| {
         let spread: f64 = values.iter().map(|value| (value + regularization).ln()).sum();
         let fits = parts.col_iter().filter_map(|part| {

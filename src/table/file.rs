@@ -20,7 +20,10 @@ impl TableSpec {
         let encoder = self.columns.map(Encoder::new).transpose()?;
         let labels = self.labels.map(Labels::new).transpose()?;
         let table = Table::new(M::from_spec(self.model)?, encoder, labels)?;
-        self.evidence.map_or(Ok(table.clone()), |evidence| table.with_evidence(evidence))
+        match self.evidence {
+            Some(evidence) => table.with_evidence(evidence),
+            None => Ok(table),
+        }
     }
 }
 

@@ -260,15 +260,17 @@ impl<M: AsModel> Table<M> {
         y: ArrayView2<'_, f64>,
         weights: ArrayView1<'_, f64>,
     ) -> Result<()> {
-        self.model = match (&self.choice, &self.encoder) {
-            (Some(choice), Some(encoder)) => {
+        let Some(encoder) = &self.encoder else { return Ok(()) };
+        let features = encoder.encode(x);
+        self.model = match &self.choice {
+            Some(choice) => {
                 let signs = self.labels.as_ref().map(|labels| labels.signs(y));
                 let targets = signs.as_ref().map_or(y, |signs| signs.view());
-                fresh.chosen(choice.by, encoder.encode(x).view(), targets, weights)?
+                fresh.chosen(choice.by, features.view(), targets, weights)?
             }
-            _ => fresh.clone(),
+            None => fresh.clone(),
         };
-        self.learn_again(x, y, weights)
+        self.learn_all(features, y, weights)
     }
 
     fn learn_again(
@@ -278,12 +280,22 @@ impl<M: AsModel> Table<M> {
         weights: ArrayView1<'_, f64>,
     ) -> Result<()> {
         let Some(encoder) = &self.encoder else { return Ok(()) };
-        // They have been counted.
-        let features = CowArray::from(encoder.encode(x));
-        let learned = self.learn_features(features, y, Some(weights), Prequential::default(), &mut |_| {
-            interrupt::check().is_ok()
-        })?;
-        if learned < x.nrows() { Err(Error::Interrupted) } else { Ok(()) }
+        self.learn_all(encoder.encode(x), y, weights)
+    }
+
+    /// Learns rows that the encoder has counted before.
+    fn learn_all(
+        &mut self,
+        features: Array2<f64>,
+        y: ArrayView2<'_, f64>,
+        weights: ArrayView1<'_, f64>,
+    ) -> Result<()> {
+        let rows = features.nrows();
+        let learned =
+            self.learn_features(features.into(), y, Some(weights), Prequential::default(), &mut |_| {
+                interrupt::check().is_ok()
+            })?;
+        if learned < rows { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     fn check_y(&self, y: ArrayView2<'_, f64>) -> Result<()> {

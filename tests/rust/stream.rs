@@ -143,18 +143,17 @@ fn blocks_learn_as_rows_do(
     weights: &Array1<f64>,
 ) -> usize {
     let (mut rows, mut blocks) = (spec.build().unwrap(), spec.build().unwrap());
-    let (mut rows_are_prequential, mut prequential_blocks) = (Array2::zeros(y.dim()), Array2::zeros(y.dim()));
-    let prequential = Some(prequential_blocks.view_mut());
+    let (mut by_row, mut by_block) = (Array2::zeros(y.dim()), Array2::zeros(y.dim()));
+    let prequential = Some(by_block.view_mut());
     blocks.learn_while(x.view(), y.view(), Some(weights.view()), prequential, &mut |_| true).unwrap();
     for i in 0..x.nrows() {
         let row = s![i..=i, ..];
-        let prequential = Some(rows_are_prequential.slice_mut(row));
+        let prequential = Some(by_row.slice_mut(row));
         let weight = Some(weights.slice(s![i..=i]));
         rows.learn_while(x.slice(row), y.slice(row), weight, prequential, &mut |_| true).unwrap();
     }
     let far = difference(&rows, &blocks, x);
-    let prequential =
-        (&rows_are_prequential - &prequential_blocks).iter().fold(0.0_f64, |most, v| v.abs().max(most));
+    let prequential = (&by_row - &by_block).iter().fold(0.0_f64, |most, v| v.abs().max(most));
     assert!(far < 1e-9 && prequential < 1e-9, "{spec:?}: {far} {prequential}");
     blocks.n_stored()
 }

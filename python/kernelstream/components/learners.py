@@ -129,7 +129,8 @@ class Ridge(Learner):
     ``regularization_`` and ``kernel_`` of the fitted model are what was chosen. A dictionary
     loses detail below its tolerance: choose one below the regularization, such as ``ALD(1e-5)``.
     Later rows may support a shorter bandwidth than those of the warm-up, which `KernelExperts`
-    selects again.
+    selects again. Rows count as exchangeable: where a column rises with them, such as a row number,
+    the chosen bandwidth may be too short to extrapolate; leave that column out.
 
     References
     ----------

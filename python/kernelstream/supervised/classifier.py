@@ -16,7 +16,6 @@ from kernelstream.components.learners import GaussNewton, Learner, OnlineNewton
 from kernelstream.components.scikit import ClassifierMixin
 from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.metrics import RunningMistakes
-from kernelstream.estimators.process import kernel_of, regularization_of
 from kernelstream.estimators.uncertainty import Prequential, checked_coverage
 from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Kind
@@ -336,18 +335,6 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         """The labels, sorted."""
         check_is_fitted(self)
         return self._classes.labels
-
-    @property
-    def kernel_(self) -> Kernel | None:
-        """The kernel in use, with the bandwidth that was chosen; None of mixtures."""
-        check_is_fitted(self)
-        return kernel_of(self)
-
-    @property
-    def regularization_(self) -> float | None:
-        """The learner's regularization; None of mixtures and of learners without."""
-        check_is_fitted(self)
-        return regularization_of(self)
 
     @property
     def class_count_(self) -> NDArray[np.int64]:

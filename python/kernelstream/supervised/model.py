@@ -22,6 +22,7 @@ from kernelstream.estimators.availability import attribute_of
 from kernelstream.estimators.diagnostics import Diagnostics, diagnostics_of
 from kernelstream.estimators.explanation import Explanation
 from kernelstream.estimators.merging import MergingEstimator
+from kernelstream.estimators.process import kernel_of, regularization_of
 from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Columns, Kind, columns_of, read_rows
 from kernelstream.supervised.explaining import explain_rows
@@ -185,6 +186,18 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
             "basis": None if alone else as_component(self.basis, ALD, Basis).to_spec(),
             "learner": self._chosen_learner().to_spec(),
         }
+
+    @property
+    def kernel_(self) -> Kernel | None:
+        """The kernel in use, with the bandwidth that was chosen; None of mixtures."""
+        check_is_fitted(self)
+        return kernel_of(self)
+
+    @property
+    def regularization_(self) -> float | None:
+        """The learner's regularization; None of mixtures and of learners without."""
+        check_is_fitted(self)
+        return regularization_of(self)
 
     @property
     def diagnostics_(self) -> Diagnostics:

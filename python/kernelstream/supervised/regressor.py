@@ -16,12 +16,7 @@ from kernelstream.components.learners import Learner
 from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.metrics import RunningError
-from kernelstream.estimators.process import (
-    covariance_of,
-    draws_of,
-    kernel_of,
-    regularization_of,
-)
+from kernelstream.estimators.process import covariance_of, draws_of
 from kernelstream.estimators.sentinels import find_sentinel
 from kernelstream.estimators.uncertainty import (
     Bounds,
@@ -494,18 +489,6 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         if noise is None:
             return None
         return float(noise[0]) if self._single else cast("NDArray[np.float64]", noise)
-
-    @property
-    def kernel_(self) -> Kernel | None:
-        """The kernel in use, with the bandwidth that was chosen; None of mixtures."""
-        check_is_fitted(self)
-        return kernel_of(self)
-
-    @property
-    def regularization_(self) -> float | None:
-        """The learner's regularization; None of mixtures and of learners without."""
-        check_is_fitted(self)
-        return regularization_of(self)
 
     @property
     def log_marginal_likelihood_(self) -> Any:

@@ -155,9 +155,8 @@ impl BlockedSums {
     /// Reads what [`write`](Self::write) wrote, of at most this many coordinates.
     pub fn read(&mut self, from: &Reader<'_>, dim: usize) -> Result<()> {
         let [length, count] = from.counts("blocks.counts")?;
-        // A single block never ends.
-        let length = if self.most == 1 { u64::MAX } else { length };
-        if length == 0 || self.most > 1 && length > MOST_PAIRS || count > self.most as u64 {
+        let single = self.most == 1;
+        if !single && !(1..=MOST_PAIRS).contains(&length) || count > self.most as u64 {
             return Err(Error::file("blocks.counts are no blocks"));
         }
         let blocks: Vec<PairSums> =
@@ -165,7 +164,8 @@ impl BlockedSums {
         if blocks.iter().any(|block| block.count() > MOST_PAIRS) {
             return Err(Error::file("blocks of more pairs than can be learned"));
         }
-        (self.length, self.blocks) = (length, blocks);
+        // A single block never ends.
+        (self.length, self.blocks) = (if single { u64::MAX } else { length }, blocks);
         Ok(())
     }
 }
