@@ -1,11 +1,13 @@
 //! Singular values and functions of the operator, from the sums over the learned pairs.
 
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::linalg::solvers::Llt;
 use faer::{Mat, MatRef, Par, Side};
 
 use super::products::product;
 use super::sums::PairSums;
 use crate::error::{Error, Result};
+use crate::linalg::{resolution, spanned};
 
 /// Singular values by descending size, and the functions of `x` and of `x+` that belong to them.
 ///
@@ -44,46 +46,50 @@ impl Variates {
 
 impl Singular {
     /// With the Cholesky factors `L L'` of the covariances of both states, regularized as the operator is,
-    /// the singular vectors of `L^-1 cov(z, s) L+^-T`. Rows of `points` are the coordinates of the stored
-    /// states. O(m^3)
+    /// the singular vectors of `L^-1 cov(z, s) L+^-T`, in the directions in which the states vary by more than
+    /// rounding. Rows of `points` are the coordinates of the stored states. O(m^3)
     pub fn of(sums: &PairSums, regularization: f64, points: MatRef<'_, f64>) -> Result<Self> {
         let (m, weight) = (points.nrows(), sums.weight());
         let totals = sums.totals(m);
-        let covariance = |mut sum: Mat<f64>, left: usize, right: usize, diagonal: f64| {
+        let covariance = |mut sum: Mat<f64>, left: usize, right: usize| {
             for j in 0..m {
                 for i in 0..m {
                     let means = totals[(i, left)] / weight * (totals[(j, right)] / weight);
                     sum[(i, j)] = sum[(i, j)] / weight - means;
                 }
-                sum[(j, j)] += diagonal / weight;
             }
             sum
         };
-        let now = covariance(sums.gram(m), 0, 0, regularization);
-        let later = covariance(sums.gram_next(m), 1, 1, regularization);
-        let mut across = covariance(sums.cross(m), 0, 1, 0.0);
-        let failed = |what: &str| Error::Spectrum { reason: format!("{what}; use more regularization") };
-        let factor = |of: &Mat<f64>| {
-            of.llt(Side::Lower).map_err(|_| failed("the covariance of the stored states is singular"))
+        let functions = spanned(points);
+        let side = |sum: Mat<f64>, which: usize| {
+            let size = sum.diagonal().column_vector().sum() / weight;
+            let covariance = covariance(sum, which, which);
+            let basis = varying(covariance.as_ref(), functions.as_ref(), resolution(m) * size)?;
+            let mut inner = product(basis.transpose(), product(covariance.as_ref(), basis.as_ref()).as_ref());
+            (0..inner.nrows()).for_each(|j| inner[(j, j)] += regularization / weight);
+            let singular = |_| failed("the covariance of the stored states is singular");
+            Ok((basis, inner.llt(Side::Lower).map_err(singular)?))
         };
-        let (now, later) = (factor(&now)?, factor(&later)?);
-        solve_lower_triangular_in_place(now.L(), across.as_mut(), Par::Seq);
-        solve_lower_triangular_in_place(later.L(), across.as_mut().transpose_mut(), Par::Seq);
-        let svd = across.svd().map_err(|_| failed("the iteration of the singular values failed"))?;
-        let variates = |vectors: MatRef<'_, f64>, j: usize| Variates {
-            vectors: vectors.to_owned(),
-            mean: Mat::from_fn(1, m, |_, i| totals[(i, j)] / weight),
+        let (now, now_factor) = side(sums.gram(m), 0)?;
+        let (later, later_factor) = side(sums.gram_next(m), 1)?;
+        let across = covariance(sums.cross(m), 0, 1);
+        let mut across = product(now.transpose(), product(across.as_ref(), later.as_ref()).as_ref());
+        solve_lower_triangular_in_place(now_factor.L(), across.as_mut(), Par::Seq);
+        solve_lower_triangular_in_place(later_factor.L(), across.as_mut().transpose_mut(), Par::Seq);
+        let svd = across.thin_svd().map_err(|_| failed("the iteration of the singular values failed"))?;
+        let variates = |vectors: MatRef<'_, f64>, basis: &Mat<f64>, factor: &Llt<f64>, j: usize| {
+            let mut vectors = vectors.to_owned();
+            solve_upper_triangular_in_place(factor.L().transpose(), vectors.as_mut(), Par::Seq);
+            let vectors = product(basis.as_ref(), vectors.as_ref());
+            Variates { vectors, mean: Mat::from_fn(1, m, |_, i| totals[(i, j)] / weight) }
         };
         let mut out = Self {
             values: std::iter::once(1.0)
                 .chain(svd.S().column_vector().iter().map(|s| if *s > 1.0 { 1.0 } else { *s }))
                 .collect(),
-            now: variates(svd.U(), 0),
-            later: variates(svd.V(), 1),
+            now: variates(svd.U(), &now, &now_factor, 0),
+            later: variates(svd.V(), &later, &later_factor, 1),
         };
-        for (side, factor) in [(&mut out.now, now), (&mut out.later, later)] {
-            solve_upper_triangular_in_place(factor.L().transpose(), side.vectors.as_mut(), Par::Seq);
-        }
         if out.values.iter().any(|value| !value.is_finite()) {
             return Err(failed("its sums over pairs overflow"));
         }
@@ -113,4 +119,27 @@ impl Singular {
             }
         }
     }
+}
+
+fn failed(what: &str) -> Error {
+    Error::Spectrum { reason: format!("{what}; use more regularization") }
+}
+
+/// An orthonormal basis (m, r) of the directions of `functions` (all, if `None`) with a variance above `least`.
+fn varying(covariance: MatRef<'_, f64>, functions: Option<&Mat<f64>>, least: f64) -> Result<Mat<f64>> {
+    let inner = match functions {
+        None => covariance.to_owned(),
+        Some(basis) => product(basis.transpose(), product(covariance, basis.as_ref()).as_ref()),
+    };
+    let eigen = inner
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| failed("the iteration of the eigenvalues of a covariance failed"))?;
+    let values = eigen.S().column_vector();
+    // By rising value.
+    let first = values.iter().take_while(|value| **value <= least).count();
+    let kept = eigen.U().subcols(first, inner.nrows() - first);
+    Ok(match functions {
+        None => kept.to_owned(),
+        Some(basis) => product(basis.as_ref(), kept),
+    })
 }

@@ -9,9 +9,10 @@ use faer::linalg::evd::{ComputeEigenvectors, evd_real, evd_scratch};
 use faer::linalg::solvers::Solve as _;
 use faer::{Mat, MatRef, Par, Spec, c64};
 
-use super::products::{complex_product, real_times_complex};
+use super::products::{complex_product, product, real_times_complex};
 use crate::error::{Error, Result};
 use crate::interrupt::aside;
+use crate::linalg::spanned;
 
 /// Two moduli closer than this, relative to the largest, are the same for sorting.
 const SAME: f64 = 1e-10;
@@ -35,6 +36,15 @@ impl Spectrum {
     /// The spectrum of the matrix `K` that takes the coordinates of a function to those of its
     /// expectation one step later. Rows of `points` are the coordinates of the stored states.
     pub(super) fn of(matrix: MatRef<'_, f64>, points: MatRef<'_, f64>) -> Result<Self> {
+        // An operator of functions: those that are zero everywhere have no part in it.
+        let Some(basis) = spanned(points) else { return Self::of_functions(matrix, points) };
+        let inner = product(basis.transpose(), product(matrix, basis.as_ref()).as_ref());
+        let within = Self::of_functions(inner.as_ref(), product(points, basis.as_ref()).as_ref())?;
+        let whole = |vectors: &Mat<c64>| real_times_complex(basis.as_ref(), vectors.as_ref());
+        Ok(Self { right: whole(&within.right), left: whole(&within.left), values: within.values })
+    }
+
+    fn of_functions(matrix: MatRef<'_, f64>, points: MatRef<'_, f64>) -> Result<Self> {
         let m = matrix.nrows();
         if m == 0 {
             return Ok(Self { values: Vec::new(), right: Mat::zeros(0, 0), left: Mat::zeros(0, 0) });

@@ -31,7 +31,7 @@ pub(crate) use coordinates::{Scratch, with_scratch};
 pub use inverse::SymmetricInverse;
 pub(crate) use lanes::Lanes;
 pub use loops::{LANES, padded};
-pub use nugget::{nugget, own_coordinate, resolution};
+pub use nugget::{nugget, own_coordinate, resolution, spanned};
 pub use panel::Panel;
 pub(crate) use pivoted::Spanning;
 pub use sketch::{GramSketch, SparseSketch};

@@ -18,6 +18,9 @@
 //! regression in these coordinates is kernel ridge regression with the regularization `lambda + nugget`: off by
 //! `nugget / lambda`, relatively.
 
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{Mat, MatRef, Par, Side};
+
 /// The nugget of the first points, as a share of `k(x, x)`: a thousand times the rounding of the factor of a thousand
 /// points. At 1e-14 coordinates of 2,000 points on a line were unbounded; what it changes grows with it.
 const SMALLEST: f64 = 2e-14;
@@ -51,4 +54,34 @@ pub fn resolution(stored: usize) -> f64 {
 #[must_use]
 pub fn own_coordinate(index: usize, residual: f64, similarity: f64) -> f64 {
     (residual.max(0.0) + nugget(index) * similarity).sqrt()
+}
+
+/// Coordinates of functions that the nugget alone has made: of this share of their squared norm, or more.
+const MADE: f64 = 0.5;
+
+/// An orthonormal basis (m, r) of the directions of coordinates that belong to functions of the kernel; `None` if all of
+/// them do. `factor` (m, m) is the lower factor of the Gram matrix of the stored points, with its nuggets.
+///
+/// A function `z(x)'v = k(x)'c` with `c = L^{-T} v` has the squared norm `c'Kc = |v|^2 - c'Dc`. Where more points are
+/// stored than a kernel of finite rank has functions, or than rounding distinguishes, some directions have no norm
+/// left: their functions are zero at every row, and what a model says of them is rounding. They are the eigenvectors
+/// of `L^{-1} D L^{-T}` with values near 1. O(m^3)
+#[must_use]
+pub fn spanned(factor: MatRef<'_, f64>) -> Option<Mat<f64>> {
+    let m = factor.nrows();
+    let own = |i: usize| factor.row(i).iter().take(i + 1).map(|entry| entry * entry).sum::<f64>();
+    let mut made = Mat::zeros(m, m);
+    for i in 0..m {
+        made[(i, i)] = (nugget(i) * own(i)).sqrt();
+    }
+    solve_lower_triangular_in_place(factor, made.as_mut(), Par::Seq);
+    if !(MADE..f64::INFINITY).contains(&made.squared_norm_l2()) {
+        return None;
+    }
+    let products = &made * made.transpose();
+    let eigen = products.self_adjoint_eigen(Side::Lower).ok()?;
+    let values = eigen.S().column_vector();
+    // By rising value.
+    let kept = (0..m).take_while(|i| values[*i] < MADE).count();
+    (kept < m).then(|| eigen.U().subcols(0, kept).to_owned())
 }

@@ -4,7 +4,9 @@ use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Mat, Par, Side};
 use proptest::prelude::*;
 
-use super::{GrowingCholesky, Panel, SymmetricInverse, Systems, from_array, loops, padded, to_array};
+use super::{
+    GrowingCholesky, Panel, SymmetricInverse, Systems, from_array, loops, nugget, padded, spanned, to_array,
+};
 
 const SIZES: [usize; 12] = [1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 130];
 
@@ -461,5 +463,27 @@ fn symmetric_to_the_last_bit_and_bounded_over_a_long_run_with_forgetting() {
             assert!(value.is_finite() && value.abs() < 1e3, "entry {i}, {j}: {value}");
             assert_eq!(value.to_bits(), inverse.get(j, i).to_bits());
         }
+    }
+}
+
+/// Points on a plane in `n` dimensions and the linear kernel: as many directions as the plane has, in which every point
+/// has its length.
+#[test]
+fn directions_made_by_the_nugget_are_told_from_those_of_functions() {
+    for (rank, n) in [(1, 2), (3, 8), (5, 40), (12, 12)] {
+        let points = matrix(n as u64, n, rank);
+        let gram = &points * points.transpose();
+        let nuggets = Mat::from_fn(n, n, |i, j| if i == j { nugget(i) * gram[(i, i)] } else { 0.0 });
+        let factor = (&gram + nuggets).llt(Side::Lower).unwrap().L().to_owned();
+        let Some(basis) = spanned(factor.as_ref()) else {
+            assert_eq!(rank, n);
+            continue;
+        };
+        assert_eq!(basis.ncols(), rank);
+        let within = &factor * &basis;
+        let lengths = &within * within.transpose();
+        assert!((&lengths - &gram).norm_max() < 1e-9 * gram.norm_max());
+        let products = basis.transpose() * &basis;
+        assert!((products - Mat::<f64>::identity(rank, rank)).norm_max() < 1e-12);
     }
 }

@@ -146,6 +146,57 @@ def test_kinetic_distances_are_those_of_what_follows() -> None:
         model.kinetic_map(np.eye(3), 7)
 
 
+def in_an_order(order: str, X: FloatArray, X_next: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Pairs shuffled, sorted by the first component, or with nearly the same pairs at first."""
+    if order == "sorted":
+        places = np.argsort(X[:, 0], kind="stable")
+    elif order == "nearly the same first":
+        places = np.argsort(np.linalg.norm(X - X[0], axis=1), kind="stable")
+    else:
+        places = np.random.default_rng(1).permutation(len(X))
+    return X[places], X_next[places]
+
+
+KINDS_OF_ORDER = ["shuffled", "sorted", "nearly the same first"]
+
+
+@pytest.mark.parametrize("order", KINDS_OF_ORDER)
+@pytest.mark.parametrize("rank", [4, 9])
+def test_what_does_not_vary_has_no_singular_function(rank: int, order: str) -> None:
+    """Neither where the constant is a function of the kernel, nor where states fill a subspace."""
+    rng = np.random.default_rng(rank)
+    walk = np.cumsum(rng.normal(size=(1500, rank)), axis=0)
+    T = walk @ rng.normal(size=(rank, 12)) + rng.normal(size=12)
+    X, X_next = in_an_order(order, T[:-1], T[1:])
+    model = linear(n_blocks=1).fit(X, X_next)
+    assert len(model.singular_values_) == rank + 1
+    found = model.singular_functions(X)
+    np.testing.assert_allclose(found.T @ found / len(X), np.eye(rank + 1), atol=1e-4)
+
+    states = np.eye(rank)[rng.integers(0, rank, 2000)]
+    X, X_next = in_an_order(order, states[:-1], states[1:])
+    model = linear(n_blocks=1).fit(X, X_next)
+    assert len(model.singular_values_) == rank
+    assert model.singular_values_[1:].max() < 0.2
+
+
+@pytest.mark.parametrize("order", KINDS_OF_ORDER)
+@pytest.mark.parametrize("regularization", [1e-12, 1e-10])
+def test_more_stored_states_than_functions_leave_the_spectrum(
+    regularization: float, order: str
+) -> None:
+    """A polynomial of degree 4 in two numbers has 15 functions, however many states are stored."""
+    step = np.array([[0.9, -0.1], [0.0, 0.8]])
+    X = np.random.default_rng(42).normal(size=(500, 2))
+    X, X_next = in_an_order(order, X, X @ step.T)
+    kernel = ks.Polynomial(4, scale=1.0, offset=1.0)
+    model = ks.Koopman(kernel, ks.AllPoints(max_size=500), ks.Ridge(regularization))
+    model.fit(X, X_next)
+    powers = [0.9**i * 0.8**j for i in range(5) for j in range(5 - i)]
+    assert model.n_stored_ >= 15
+    np.testing.assert_allclose(model.eigenvalues_, sorted(powers, reverse=True), atol=1e-9)
+
+
 def test_singular_functions_need_sums_over_the_pairs() -> None:
     X, X_next = pairs("as it comes", 60)
     with pytest.raises(AttributeError, match="n_blocks"):

@@ -29,8 +29,9 @@ def singular_values(model: Operator) -> FloatArray:
 
     Returns
     -------
-    singular_values : ndarray of shape (n_stored_ + 1,)
-        By decreasing size, the first 1.
+    singular_values : ndarray of shape (k,)
+        By decreasing size, the first 1; at most ``n_stored_ + 1``, as many as there are functions
+        that vary over the pairs.
 
     Raises
     ------
