@@ -1,7 +1,7 @@
 //! Singular values and functions of the operator, from the sums over the learned pairs.
 
-use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::linalg::solvers::Llt;
+use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::{Mat, MatRef, Par, Side};
 
 use super::products::product;

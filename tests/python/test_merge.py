@@ -53,6 +53,28 @@ def test_parts_with_a_frozen_dictionary_are_one_least_squares(basis, partition, 
     np.testing.assert_allclose(model.predict(X), dense(frozen.transform(X), y), atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:KernelRegressor predicted the latest rows no better")
+@pytest.mark.parametrize(
+    ("order", "within"), [("as it comes", 2e-13), ("nearly duplicate", 2e-13), ("sorted", 1e-10)]
+)
+def test_rounding_of_many_rows_is_not_magnified(order, within):
+    """Parts of one stream have nearly equal weights, and only the differences are rounded."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 4))
+    if order == "sorted":
+        X = X[np.argsort(X[:, 0])]
+    elif order == "nearly duplicate":
+        X = np.repeat(X[::2], 2, axis=0) + 1e-9 * rng.normal(size=X.shape)
+    y = np.sin(X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=len(X))
+    model = ks.KernelRegressor(
+        ks.Gaussian(2.0), ks.ALD(1e-3, max_size=150), ks.Ridge(LAMBDA), scale=False
+    ).fit(X[::30], y[::30])
+    model.freeze_dictionary()
+    one = deepcopy(model).partial_fit(X, y)
+    several = merged_parts(model, X, y, np.array_split(np.arange(len(X)), 16))
+    np.testing.assert_allclose(several.predict(X[::7]), one.predict(X[::7]), rtol=0, atol=within)
+
+
 def test_labels_add_up():
     X, y = random_stream(300, 3)
     labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.6]))]

@@ -162,8 +162,9 @@ class Koopman(
     eigenvalues_ : ndarray of complex of shape (k,)
         Eigenvalues by decreasing modulus; conjugate pairs together, positive imaginary part first.
     singular_values_ : ndarray of shape (k,)
-        With `n_blocks`: at most ``n_stored_ + 1`` singular values by decreasing size, the first, 1, that of the constant
-        function: how strongly the best functions of the state and of the next one are correlated.
+        With `n_blocks`: the singular values by decreasing size, the first, 1, that of the constant
+        function; at most ``n_stored_ + 1``, as many as there are functions that vary: how strongly
+        the best functions of the state and of the next one are correlated.
     eigenvalue_errors_ : ndarray of shape (k,)
         With `n_blocks`: standard errors of `eigenvalues_` (of their distance from the expectation
         in the complex plane), by the infinitesimal jackknife over blocks of the stream, which are

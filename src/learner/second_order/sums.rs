@@ -83,35 +83,81 @@ impl Ridge {
         fresh
     }
 
-    /// Weights of the outputs, and those of the constant target 1 if it centres.
-    fn all_weights(&self) -> Mat<f64> {
-        let (weights, ones) = (self.weights.as_faer(), self.intercept.as_faer());
-        let outputs = weights.ncols();
-        Mat::from_fn(self.dim(), outputs + ones.ncols(), |i, j| {
-            if j < outputs { weights[(i, j)] } else { ones[(i, j - outputs)] }
-        })
+    /// Weights of the outputs, mapped by `outputs` (joint, own) if that is given, and those of the constant target 1 if
+    /// it centres: (k, joint + 1).
+    fn all_weights(&self, outputs: Option<MatRef<'_, f64>>) -> Mat<f64> {
+        let own = self.weights.as_faer();
+        let weights = outputs.map_or_else(|| own.to_owned(), |map| product(own, map.transpose()));
+        beside(weights.as_ref().subrows(0, self.dim()), self.intercept.as_faer().subrows(0, self.dim()))
     }
 
-    /// The [`Sums::constants`], from weights `w` (k, outputs + 1) and `A w`, both multiplied by a
-    /// root of `A` if not by `A` itself.
-    fn constants(&self, weights: MatRef<'_, f64>, products: MatRef<'_, f64>) -> Vec<f64> {
-        let outputs = self.n_outputs();
+    /// `P^{-1}`, for `P` up to date.
+    fn regularized(&self) -> SymmetricInverse {
+        let mut inverse = self.inverse.clone();
+        inverse.grow(self.dim(), self.rule.spec.regularization);
+        inverse
+    }
+
+    /// Sums of the residuals `y - z'w`, of the outputs and of the target 1 if it centres.
+    fn residuals(&self, outputs: Option<MatRef<'_, f64>>) -> Vec<f64> {
         if self.intercept.cols() == 0 {
             return Vec::new();
         }
         let centre = &self.rule.centre;
-        let errors = (0..outputs).map(|c| centre.product(c)).chain(std::iter::once(centre.information()));
-        errors.enumerate().map(|(c, sum)| sum + weights.col(c).transpose() * products.col(outputs)).collect()
+        let own = Mat::from_fn(self.n_outputs(), 1, |c, _| centre.product(c));
+        let mapped = outputs.map_or_else(|| own.clone(), |map| product(map, own.as_ref()));
+        mapped.col(0).iter().copied().chain(std::iter::once(centre.information())).collect()
+    }
+}
+
+/// Sums over rows `z` with targets `y`, of which those that the reference weights `R` predict are subtracted.
+struct Sums {
+    /// `sum z z'`, on and below the diagonal.
+    curvature: Mat<f64>,
+    /// `sum z (y - z'R)`, with a last column for the target 1 if there are weights for it.
+    targets: Mat<f64>,
+    /// `sum (y - z'R)`, and that of the target 1; empty without those weights.
+    constants: Vec<f64>,
+    /// `sum z` (m, 1), and the sum of 1; without those weights (m, 0).
+    ones: Mat<f64>,
+    count: f64,
+}
+
+impl Addend<'_> {
+    /// Sums over its rows, in the coordinates of the sum. The reference has to be zero for a learner that is
+    /// [lifted or remembers rows](Self::has_coordinates_of).
+    fn sums(&self, reference: MatRef<'_, f64>) -> Result<Sums> {
+        let sums = self.inputs.map_or_else(|| self.own_sums(reference), |map| self.lifted_sums(map))?;
+        let Some(memory) = &self.memory else { return Ok(sums) };
+        let (curvature, targets) = memory.sums(sums.curvature.nrows(), self.learner.n_outputs());
+        let (outputs, ones) = targets.as_ref().split_at_col(self.learner.n_outputs());
+        let ones = ones.subcols(0, sums.ones.ncols()).to_owned();
+        let outputs =
+            self.outputs.map_or_else(|| outputs.to_owned(), |map| product(outputs, map.transpose()));
+        Ok(Sums { curvature, targets: beside(outputs.as_ref(), ones.as_ref()), ones, ..sums })
     }
 
-    /// [`sums`](Self::sums) in the coordinates `T z`. With `P = S S'` and `W = S^{-1} T'` they are
-    /// `W'W - lambda T T'` and `W'S^{-1} w`: two thirds of the operations of `P^{-1}` between two
-    /// products.
+    /// `P^{-1} - lambda I` and `P^{-1} (w - R) + lambda R`.
+    fn own_sums(&self, reference: MatRef<'_, f64>) -> Result<Sums> {
+        let learner = self.learner;
+        let lambda = learner.rule.spec.regularization;
+        let mut curvature = learner.regularized().curvature().ok_or_else(unresolved)?;
+        let differences = learner.all_weights(self.outputs) - reference;
+        let of_one = learner.intercept.as_faer().subrows(0, learner.dim());
+        let targets = product(curvature.as_ref(), differences.as_ref()) + reference * faer::Scale(lambda);
+        let ones = product(curvature.as_ref(), of_one);
+        (0..curvature.nrows()).for_each(|i| curvature[(i, i)] -= lambda);
+        let across = product(differences.transpose(), ones.as_ref());
+        let square = product(of_one.transpose(), ones.as_ref()).sum();
+        let (constants, count) = self.constants(across.as_ref(), square);
+        Ok(Sums { curvature, targets, constants, ones, count })
+    }
+
+    /// In the coordinates `T z`. With `P = S S'` and `W = S^{-1} T'` they are `W'W - lambda T T'` and `W'S^{-1} w`: two
+    /// thirds of the operations of `P^{-1}` between two products.
     fn lifted_sums(&self, map: MatRef<'_, f64>) -> Result<Sums> {
-        let lambda = self.rule.spec.regularization;
-        let mut inverse = self.inverse.clone();
-        inverse.grow(self.dim(), lambda);
-        let factor = inverse.factor().ok_or_else(unresolved)?;
+        let learner = self.learner;
+        let factor = learner.regularized().factor().ok_or_else(unresolved)?;
         let solved = |of: MatRef<'_, f64>| {
             let mut of = of.to_owned();
             solve_lower_triangular_in_place(factor.L(), of.as_mut(), Par::Seq);
@@ -120,48 +166,36 @@ impl Ridge {
         let root = solved(map.transpose());
         let mut curvature = Mat::zeros(map.nrows(), map.nrows());
         add_gram(curvature.as_mut(), root.transpose(), 1.0);
-        add_gram(curvature.as_mut(), map, -lambda);
-        let weights = solved(self.all_weights().as_ref());
-        let targets = product(root.transpose(), weights.as_ref());
-        Ok(Sums { curvature, targets, constants: self.constants(weights.as_ref(), weights.as_ref()) })
+        add_gram(curvature.as_mut(), map, -learner.rule.spec.regularization);
+        let weights = solved(learner.all_weights(self.outputs).as_ref());
+        let of_one = solved(learner.intercept.as_faer().subrows(0, learner.dim()));
+        let across = product(weights.transpose(), of_one.as_ref());
+        let (constants, count) = self.constants(across.as_ref(), of_one.squared_norm_l2());
+        let to_joint = |of: &Mat<f64>| product(root.transpose(), of.as_ref());
+        Ok(Sums { curvature, targets: to_joint(&weights), constants, ones: to_joint(&of_one), count })
     }
 
-    /// Sums over its rows.
-    fn sums(&self) -> Result<Sums> {
-        let lambda = self.rule.spec.regularization;
-        let mut inverse = self.inverse.clone();
-        inverse.grow(self.dim(), lambda);
-        let mut curvature = inverse.curvature().ok_or_else(unresolved)?;
-        let weights = self.all_weights();
-        let targets = product(curvature.as_ref(), weights.as_ref());
-        let constants = self.constants(weights.as_ref(), targets.as_ref());
-        for i in 0..curvature.nrows() {
-            curvature[(i, i)] -= lambda;
-        }
-        Ok(Sums { curvature, targets, constants })
+    /// [`Sums::constants`] and [`Sums::count`] from the residuals and what the weights explain.
+    fn constants(&self, across: MatRef<'_, f64>, square: f64) -> (Vec<f64>, f64) {
+        let residuals = self.learner.residuals(self.outputs);
+        let constants = residuals.iter().enumerate().map(|(c, sum)| sum + across[(c, 0)]).collect();
+        (constants, residuals.last().map_or(0.0, |last| last + square))
     }
-}
 
-/// Sums over rows.
-struct Sums {
-    /// `sum z z'`, on and below the diagonal.
-    curvature: Mat<f64>,
-    /// `sum z y`, with a last column for the target 1 if there are weights for it.
-    targets: Mat<f64>,
-    /// `sum y`, and the sum of 1; empty without those weights.
-    constants: Vec<f64>,
-}
+    /// Whether its coordinates are those of the sum, and its sums those of its weights.
+    fn has_coordinates_of(&self, dim: usize) -> bool {
+        self.inputs.is_none() && self.memory.is_none() && self.learner.dim() == dim
+    }
 
-impl Addend<'_> {
-    /// Sums over its rows, in the coordinates of the sum.
-    fn sums(&self, dim: usize) -> Result<Sums> {
-        if let Some(memory) = &self.memory {
-            let (curvature, targets) = memory.sums(dim, self.learner.n_outputs());
-            return Ok(Sums { curvature, targets, constants: self.learner.sums()?.constants });
-        }
-        match self.inputs {
-            Some(inputs) => self.learner.lifted_sums(inputs),
-            None => self.learner.sums(),
+    /// Weights that those of all addends are near to, by which little is rounded: those of the first, in the
+    /// coordinates of the sum; zero if any addend has others. The sums of parts of one stream have errors of rounding
+    /// multiplied by their condition, but these errors multiply only what the parts' weights differ by.
+    fn reference(learned: &[&Self], dim: usize, columns: usize) -> Mat<f64> {
+        match learned.first() {
+            Some(first) if learned.iter().all(|addend| addend.has_coordinates_of(dim)) => {
+                first.learner.all_weights(first.outputs)
+            }
+            _ => Mat::zeros(dim, columns),
         }
     }
 
@@ -174,53 +208,48 @@ impl Addend<'_> {
         let mut sum = SecondOrder::following(LeastSquares::new(first.learner.spec().clone()));
         sum.begin(n_outputs);
         sum.grow(dim);
-        let mut curvature = Mat::<f64>::zeros(dim, dim);
-        let mut targets = Mat::zeros(dim, n_outputs + sum.intercept.cols());
-        let mut constants = vec![0.0; targets.ncols()];
+        let columns = n_outputs + sum.intercept.cols();
         let learned: Vec<&Self> = addends.iter().filter(|addend| addend.learner.rounds > 0).collect();
-        let sums = learned.chunks(AT_ONCE).flat_map(|some| map_each(some, |addend| addend.sums(dim)));
+        let reference = Self::reference(&learned, dim, columns);
+        let mut curvature = Mat::<f64>::zeros(dim, dim);
+        let mut targets = Mat::zeros(dim, columns);
+        let mut ones = Mat::zeros(dim, sum.intercept.cols());
+        let (mut constants, mut count) = (vec![0.0; columns], 0.0);
+        let sums =
+            learned.chunks(AT_ONCE).flat_map(|some| map_each(some, |addend| addend.sums(reference.as_ref())));
         for (addend, sums) in learned.iter().zip(sums) {
-            let Sums { curvature: own, targets: own_targets, constants: own_constants } = sums?;
+            let own = sums?;
             if keep < 1.0 {
                 let kept = keep.powf(addend.learner.rounds as f64);
-                curvature *= faer::Scale(kept);
-                targets *= faer::Scale(kept);
-                for sum in &mut constants {
+                for sum in [&mut curvature, &mut targets, &mut ones] {
+                    *sum *= faer::Scale(kept);
+                }
+                for sum in constants.iter_mut().chain([&mut count]) {
                     *sum *= kept;
                 }
                 sum.rule.centre.fade(kept);
             }
-            curvature += own;
-            let (outputs, ones) = own_targets.as_ref().split_at_col(addend.learner.n_outputs());
-            let (mut to_outputs, mut to_ones) = targets.as_mut().split_at_col_mut(n_outputs);
-            match addend.outputs {
-                Some(map) => to_outputs += product(outputs, map.transpose()),
-                None => to_outputs += outputs,
-            }
-            to_ones += ones.subcols(0, sum.intercept.cols());
-            if let Some((of_one, of_outputs)) = own_constants.split_last() {
-                constants[n_outputs] += of_one;
-                for c in 0..n_outputs {
-                    constants[c] += match addend.outputs {
-                        Some(map) => (0..of_outputs.len()).map(|j| map[(c, j)] * of_outputs[j]).sum(),
-                        None => of_outputs[c],
-                    };
-                }
-            }
+            curvature += own.curvature;
+            targets += own.targets;
+            ones += own.ones;
+            constants.iter_mut().zip(&own.constants).for_each(|(to, from)| *to += from);
+            count += own.count;
             sum.rule.add(&addend.learner.rule, addend.outputs);
             sum.rounds += addend.learner.rounds;
         }
         curvature += Mat::<f64>::identity(dim, dim) * faer::Scale(lambda);
         sum.inverse = SymmetricInverse::of(curvature.as_ref()).ok_or_else(unresolved)?;
-        let weights = product(sum.inverse.matrix().as_faer(), targets.as_ref());
+        targets -= &reference * faer::Scale(lambda);
+        let change = product(sum.inverse.matrix().as_faer(), targets.as_ref());
+        let weights = &reference + &change;
         copy(&mut sum.weights, weights.as_ref().split_at_col(n_outputs).0);
         copy(&mut sum.intercept, weights.as_ref().split_at_col(n_outputs).1);
         if sum.intercept.cols() > 0 {
-            let of_one = targets.col(n_outputs);
-            let explained = |c: usize| weights.col(c).transpose() * of_one;
-            let errors: Vec<f64> = (0..=n_outputs).map(|c| constants[c] - explained(c)).collect();
+            let explained = product(change.transpose(), ones.as_ref());
+            let errors: Vec<f64> =
+                constants.iter().enumerate().map(|(c, of)| of - explained[(c, 0)]).collect();
             // Remainders of rounding size are no information.
-            if errors[n_outputs] > CANCELLED * constants[n_outputs] {
+            if errors[n_outputs] > CANCELLED * count {
                 sum.rule.centre.set_sums(&errors[..n_outputs], errors[n_outputs]);
             }
         }
@@ -253,6 +282,12 @@ impl LeastSquares {
 
 fn copy(to: &mut Panel, from: MatRef<'_, f64>) {
     to.as_faer_mut().copy_from(from);
+}
+
+/// `[a b]`
+fn beside(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    let left = a.ncols();
+    Mat::from_fn(a.nrows(), left + b.ncols(), |i, j| if j < left { a[(i, j)] } else { b[(i, j - left)] })
 }
 
 fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
