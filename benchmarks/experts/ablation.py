@@ -239,8 +239,11 @@ def measure(only: str, *, quick: bool) -> None:
     base = {stream.name: stream.errors({}) for stream in all_streams}
     total = sum(seconds for _, seconds in base.values())
     print(f"{len(numbers())} numbers, {len(all_streams)} streams, {total:.1f} s")
-    for number in numbers():
-        if not re.match(only, number.name) or number.name in found:
+    chosen = [number for number in numbers() if re.search(only, number.name)]
+    if not chosen:
+        raise SystemExit(f"no number has a name with {only!r}, such as order.distance")
+    for number in chosen:
+        if number.name in found:
             continue
         effects: dict[str, dict[str, float]] = {}
         ratios = {}
@@ -276,12 +279,20 @@ def measure(only: str, *, quick: bool) -> None:
 
 
 def write_table() -> None:
-    """Write what was measured to the docs."""
-    found = json.loads(FOUND.read_text())
+    """Write what was measured to the docs; what was not keeps its line, but for the meaning."""
+    found = json.loads(FOUND.read_text()) if FOUND.exists() else {}
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        earlier = {line[0]: line for line in csv.reader(file)}
     report = Report("ablation")
     rows = []
     for number in numbers():
-        known = found.get(number.name, {"changes": {}, "time": {}})
+        known = found.get(number.name)
+        if known is None:
+            start = [f"`{number.name}`", str(number.default)]
+            line = earlier.get(start[0])
+            measured = line[2:6] if line and line[1] == start[1] else [""] * 4
+            rows.append([*start, *measured, number.text])
+            continue
         cells = []
         for factor in ("0.5", "2"):
             changes = known["changes"].get(factor, {})
@@ -308,7 +319,7 @@ def main() -> None:
     parser.add_argument("command", choices=["measure", "table"])
     parser.add_argument("--quick", action="store_true", help="only whether there is an effect")
     parser.add_argument(
-        "--only", default="", help="numbers whose names begin so, a regular expression"
+        "--only", default="", help="numbers with this in their names, a regular expression"
     )
     arguments = parser.parse_args()
     if arguments.command == "measure":

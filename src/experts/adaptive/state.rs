@@ -270,9 +270,18 @@ impl State {
         if any_row { (&self.lasting, &self.lasting_calibration) } else { (&self.mixtures, &self.calibration) }
     }
 
-    /// Whether the mixture for any row is in use.
+    /// Whether the mixture for any row is in use: rows come in an order, or the latest targets predict the next one better
+    /// than any function of the columns, which they would not in a random order.
     pub fn answers_any_row(&self) -> bool {
-        self.ordered > 0 && self.members.iter().any(|member| member.lasts)
+        self.members.iter().any(|member| member.lasts)
+            && (self.ordered > 0 || self.weight_of_constants() > self.params.order.constant_weight)
+    }
+
+    /// Weight of the experts that predict a mean of the latest targets for the next row; the mean over all outputs.
+    fn weight_of_constants(&self) -> f64 {
+        let constants = (0..self.members.len()).filter(|e| self.members[*e].is_constant());
+        let weights = constants.flat_map(|e| (0..self.outputs()).map(move |c| self.weight(e, c)));
+        weights.sum::<f64>() / self.outputs().max(1) as f64
     }
 
     /// Whether the answers for these rows are for any row: rows come in an order, and these do not continue it, being nearer
