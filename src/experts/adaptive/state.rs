@@ -270,18 +270,22 @@ impl State {
         if any_row { (&self.lasting, &self.lasting_calibration) } else { (&self.mixtures, &self.calibration) }
     }
 
-    /// Whether the mixture for any row is in use: rows come in an order, or the latest targets predict the next one better
-    /// than any function of the columns, which they would not in a random order.
+    /// Whether the mixture for any row is in use: rows come in an order.
     pub fn answers_any_row(&self) -> bool {
-        self.members.iter().any(|member| member.lasts)
-            && (self.ordered > 0 || self.weight_of_constants() > self.params.order.constant_weight)
+        self.members.iter().any(|member| member.lasts) && (self.ordered > 0 || self.latest_targets_lead())
     }
 
-    /// Weight of the experts that predict a mean of the latest targets for the next row; the mean over all outputs.
-    fn weight_of_constants(&self) -> f64 {
-        let constants = (0..self.members.len()).filter(|e| self.members[*e].is_constant());
-        let weights = constants.flat_map(|e| (0..self.outputs()).map(move |c| self.weight(e, c)));
-        weights.sum::<f64>() / self.outputs().max(1) as f64
+    /// Whether a mean of the latest targets predicts the next one so well that rows come in an order: in a random order
+    /// functions of the columns predict it better and, where the relation drifts, those that forget.
+    fn latest_targets_lead(&self) -> bool {
+        let weight = |of: &dyn Fn(&Member) -> bool| {
+            let members = self.members.iter().enumerate().filter(|(_, member)| of(member));
+            let weights = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
+            weights.sum::<f64>()
+        };
+        let constant = weight(&|member| member.is_constant());
+        constant > self.params.order.constant_weight * self.outputs() as f64
+            && constant > weight(&|member| member.forgetting() < 1.0 && !member.is_constant())
     }
 
     /// Whether the answers for these rows are for any row: rows come in an order, and these do not continue it, being nearer
