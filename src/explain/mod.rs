@@ -36,7 +36,7 @@ pub use sums::{KernelSum, kernel_sums};
 /// Most stored points of the default background: for exact values, and for sampled ones.
 const BACKGROUND: [usize; 2] = [100, 25];
 
-/// How values are found.
+/// Method of computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// Exactly where that is possible, by sampling elsewhere.
@@ -67,7 +67,7 @@ impl Method {
 /// How an explanation is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExplainSpec {
-    /// How values are found.
+    /// Method of computation.
     pub method: Method,
     /// Sampled orders of the columns for each background row: even, at least 4.
     pub n_permutations: usize,

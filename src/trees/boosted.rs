@@ -9,9 +9,9 @@ pub(crate) struct Boosting {
     pub rounds: usize,
     /// Levels of a tree.
     pub depth: usize,
-    /// Share of each tree in what it was fitted to.
+    /// Learning rate: the share of a tree's fitted values that is added.
     pub rate: f64,
-    /// Rows of mean 0 that each leaf has besides its own.
+    /// Shrinkage of leaves: each counts as many rows of target 0 besides its own.
     pub shrinkage: f64,
     /// Quantiles of a column, at most 255, and how many of them are tried for a tree.
     pub quantiles: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Boosting {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Boosted {
     pub(super) depth: usize,
-    /// What is predicted without trees.
+    /// The prediction without trees.
     pub(super) base: Vec<f64>,
     /// Column and threshold of each level, one tree after the other.
     pub(super) columns: Vec<u32>,
@@ -45,7 +45,7 @@ impl Boosted {
         self.columns.len() / self.depth
     }
 
-    /// What the first trees predict for a row, up to each of these numbers, rising (stages, outputs).
+    /// Predictions of a row by the first trees, for each of these rising numbers of them (stages, outputs).
     pub fn predict_into(&self, x: &[f64], stages: &[usize], out: &mut [f64]) {
         let p = self.base.len();
         let mut tree = 0;

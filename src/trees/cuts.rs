@@ -1,4 +1,4 @@
-//! Columns as bins between quantiles.
+//! Columns as histogram bins between quantiles.
 
 /// Rows of which each number is the count of thresholds below it.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Boosted trees in the making.
+//! Fitting of boosted trees, in steps.
 
 use super::Rows;
 use super::boosted::{Boosted, Boosting};
@@ -13,7 +13,7 @@ const MOST: f64 = 8.0;
 /// Times that sorting a column reads each of its numbers, about.
 const SORTING: usize = 16;
 
-/// What is done next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Next {
     /// Bins of a column.
@@ -39,7 +39,7 @@ impl Cut {
     const NONE: Self = Self { score: f64::NEG_INFINITY, column: 0, quantile: 0 };
 }
 
-/// Boosting, a step a column.
+/// Boosting; each step handles a column.
 #[derive(Clone, Debug)]
 pub(crate) struct Fitting {
     rows: Rows,
@@ -50,7 +50,7 @@ pub(crate) struct Fitting {
     next: Next,
     made: Boosted,
     binned: Binned,
-    /// What the trees so far leave over of the targets, in units (n, outputs): the negative slope of the loss.
+    /// Residuals of the trees so far, in units (n, outputs): the negative slope of the loss.
     left: Vec<f64>,
     /// Sums of the trees so far, and second derivatives of the logarithmic loss in units of those at even odds (n, outputs);
     /// empty for squared errors.
@@ -63,8 +63,8 @@ pub(crate) struct Fitting {
     tried: Vec<(usize, Vec<usize>)>,
     best: Cut,
     levels: Vec<Cut>,
-    /// What is left over of each row, weighted, then its weight or that of each output; and the sums of them over each leaf
-    /// and step of a column.
+    /// Weighted residuals of each row, then its weight or that of each output; and their sums over each leaf and step of
+    /// a column.
     parts: Vec<f64>,
     sums: Vec<f64>,
 }
@@ -151,7 +151,7 @@ impl Fitting {
         }
     }
 
-    /// Another tree, if there are to be more, and columns to cut.
+    /// Begins another tree, if there are to be more, and columns to cut.
     fn after_tree(&self) -> Next {
         let is_varying = self.binned.thresholds.iter().any(|cuts| !cuts.is_empty());
         if is_varying && self.made.len() < self.how.rounds { Next::Tree } else { Next::Nothing }
@@ -261,7 +261,7 @@ impl Fitting {
         self.levels.push(self.best);
     }
 
-    /// Fits the values of the leaves, and takes the tree from what is left over.
+    /// Fits the values of the leaves, and subtracts the tree from the residuals.
     fn set_leaves(&mut self) {
         let (p, how) = (self.rows.outputs, self.how);
         let (width, weights) = (self.width(), self.weights_of_row());
@@ -287,7 +287,7 @@ impl Fitting {
         self.made.leaves.extend(values);
     }
 
-    /// Weights of a row: one, or one an output.
+    /// Weights of a row: one, or one for each output.
     fn weights_of_row(&self) -> usize {
         if self.how.logistic { self.rows.outputs } else { 1 }
     }

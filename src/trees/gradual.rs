@@ -1,4 +1,4 @@
-//! Long work in parts, one a row of the stream, so that no row waits for all of it.
+//! Long work in parts, one with each row of the stream, so that no row waits for all of it.
 
 use std::ops::ControlFlow;
 
@@ -27,7 +27,7 @@ impl<S: Steps> Gradual<S> {
         Self::Working(Box::new(steps), part)
     }
 
-    /// Does a row's part of what there is to do, and gives the result if this was the last.
+    /// Does a row's part of the work, and returns the result if this was the last.
     pub fn advance(work: &mut Option<Self>) -> Option<S::Made> {
         match work.take()?.work() {
             ControlFlow::Continue(rest) => {

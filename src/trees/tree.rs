@@ -39,8 +39,8 @@ struct Node {
 
 /// A tree with random thresholds (Geurts, Ernst and Wehenkel, "Extremely randomized trees", 2006).
 ///
-/// A row falls into one node of each level. What is predicted is the mean of the last of them that has enough rows, shrunken
-/// to that of the node above, whose own is shrunken likewise.
+/// A row falls into one node of each level. The prediction is the mean of the last of them that has enough rows, shrunken
+/// to that of the node above, which is shrunken in the same way.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
@@ -65,7 +65,7 @@ impl Tree {
         })
     }
 
-    /// Takes a row.
+    /// Learns a row.
     pub fn learn(&mut self, x: &[f64], y: &[f64], weight: f64) {
         let mut node = 0;
         loop {
@@ -140,7 +140,7 @@ impl Tree {
     }
 }
 
-/// Trees in the making, one after the other and a step a node.
+/// Growth of trees, one after the other; each step cuts a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Growth {
     rows: Rows,
@@ -220,7 +220,7 @@ impl Steps for Growth {
     }
 }
 
-/// Adds sums of the targets and the weight of rows that are meant, in their order.
+/// Adds sums of the targets and the weight of the selected rows, in their order.
 fn add_rows(rows: &Rows, own: &[u32], is_meant: impl Fn(usize) -> bool, sums: &mut [f64]) {
     let p = rows.outputs;
     for i in own.iter().map(|i| *i as usize) {
@@ -232,7 +232,8 @@ fn add_rows(rows: &Rows, own: &[u32], is_meant: impl Fn(usize) -> bool, sums: &m
     }
 }
 
-/// The best of random cuts of some rows, with these sums, if their targets and columns differ: it leaves the least squares.
+/// The best of random cuts of some rows, with these sums, if their targets and columns differ: that with the least
+/// squared residuals.
 fn cut(
     rows: &Rows,
     own: &[u32],

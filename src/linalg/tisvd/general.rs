@@ -52,7 +52,7 @@ pub struct TruncatedSvd {
     core: Core,
 }
 
-/// What a [`TruncatedSvd`] consists of, to be put together again.
+/// The parts of a [`TruncatedSvd`], from which it can be built again.
 #[derive(Clone, Copy, Debug)]
 pub struct SvdParts<'a> {
     /// Largest number of triples shown.
@@ -105,7 +105,7 @@ impl TruncatedSvd {
         })
     }
 
-    /// One that was taken apart.
+    /// A decomposition from its parts.
     pub fn from_parts(parts: SvdParts<'_>) -> Result<Self> {
         let rank = checked_rank(parts.rank)?;
         let k = parts.s.len();
@@ -182,7 +182,7 @@ impl TruncatedSvd {
         self.rounds
     }
 
-    /// A bound on the Frobenius norm of what all triples kept miss: the sum, over all truncations, of
+    /// A bound on the Frobenius norm of the error of all triples kept: the sum, over all truncations, of
     /// the norm of the values dropped. Rounding is not in it. What was dropped in one round may point
     /// the other way in another, so after many the error is far below.
     #[must_use]

@@ -1,4 +1,4 @@
-//! What the decompositions do with plain matrices.
+//! Operations of the decompositions on plain matrices.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};

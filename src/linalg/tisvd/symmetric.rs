@@ -76,7 +76,7 @@ impl TruncatedEigen {
         Ok(Self::holding(rank, Frame::new(vectors, kept), values, 0))
     }
 
-    /// One that was taken apart: all `vectors` (n, k) and `values` (k,) that were [kept](Self::kept), of
+    /// A decomposition from its parts: all `vectors` (n, k) and `values` (k,) that were [kept](Self::kept), of
     /// which `rank` are shown, and [`rounds`](Self::rounds).
     pub fn from_parts(
         rank: usize,
