@@ -20,6 +20,9 @@ use crate::online::winsorizer::Limits;
 use crate::threads::for_each_block;
 use crate::uncertainty::{Calibration, ColumnSpreads, Prequential};
 
+/// Blocks of rows after which the weights of experts show whether rows come in an order.
+const BLOCKS_OF_WEIGHTS: u64 = 2;
+
 /// An interrupted refit, which is repeated before the next row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
@@ -270,8 +273,15 @@ impl State {
         if any_row { (&self.lasting, &self.lasting_calibration) } else { (&self.mixtures, &self.calibration) }
     }
 
-    /// Whether the mixture for any row is in use: rows come in an order.
+    /// Whether the mixture for any row is in use: rows come in an order. The weights of the first rows do not show that
+    /// yet.
     pub fn answers_any_row(&self) -> bool {
+        self.in_an_order()
+            && (self.ordered > 0 || self.met >= BLOCKS_OF_WEIGHTS * self.params.drift.block_rows)
+    }
+
+    /// Whether rows seem to come in an order.
+    pub fn in_an_order(&self) -> bool {
         self.members.iter().any(|member| member.lasts) && (self.ordered > 0 || self.latest_targets_lead())
     }
 
