@@ -240,7 +240,7 @@ impl State {
     /// hundredth of the time.
     pub fn slopes(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
-        mix(self.answering(self.in_an_order()).0, self.members.iter(), out, |member| {
+        mix(self.answering(self.answers_any_row()).0, self.members.iter(), out, |member| {
             check()?;
             member.gradient(x, self.outputs())
         })

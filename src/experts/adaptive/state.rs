@@ -281,7 +281,7 @@ impl State {
     }
 
     /// Whether rows seem to come in an order.
-    pub fn in_an_order(&self) -> bool {
+    fn in_an_order(&self) -> bool {
         self.members.iter().any(|member| member.lasts) && (self.ordered > 0 || self.latest_targets_lead())
     }
 
