@@ -20,9 +20,6 @@ use crate::online::winsorizer::Limits;
 use crate::threads::for_each_block;
 use crate::uncertainty::{Calibration, ColumnSpreads, Prequential};
 
-/// Blocks of rows after which the weights of experts show whether rows come in an order.
-const BLOCKS_OF_WEIGHTS: u64 = 2;
-
 /// An interrupted refit, which is repeated before the next row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
@@ -273,29 +270,9 @@ impl State {
         if any_row { (&self.lasting, &self.lasting_calibration) } else { (&self.mixtures, &self.calibration) }
     }
 
-    /// Whether the mixture for any row is in use: rows come in an order. The weights of the first rows do not show that
-    /// yet.
+    /// Whether the mixture for any row is in use.
     pub fn answers_any_row(&self) -> bool {
-        self.in_an_order()
-            && (self.ordered > 0 || self.met >= BLOCKS_OF_WEIGHTS * self.params.drift.block_rows)
-    }
-
-    /// Whether rows seem to come in an order.
-    fn in_an_order(&self) -> bool {
-        self.members.iter().any(|member| member.lasts) && (self.ordered > 0 || self.latest_targets_lead())
-    }
-
-    /// Whether a mean of the latest targets predicts the next one so well that rows come in an order: in a random order
-    /// functions of the columns predict it better and, where the relation drifts, those that forget.
-    fn latest_targets_lead(&self) -> bool {
-        let weight = |of: &dyn Fn(&Member) -> bool| {
-            let members = self.members.iter().enumerate().filter(|(_, member)| of(member));
-            let weights = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
-            weights.sum::<f64>()
-        };
-        let constant = weight(&|member| member.is_constant());
-        constant > self.params.order.constant_weight * self.outputs() as f64
-            && constant > weight(&|member| member.forgetting() < 1.0 && !member.is_constant())
+        self.ordered > 0 && self.members.iter().any(|member| member.lasts)
     }
 
     /// Whether the answers for these rows are for any row: rows come in an order, and these do not continue it, being nearer
