@@ -52,7 +52,6 @@ class EDMD:
         if kernel_metric not in KERNELS or not set(parameters) <= set(known) or not numbers:
             raise ValueError("the kernel or its parameters are unknown")
         self.operator = Operator()
-        self.fitted = None
         self.model = ks.Koopman(
             KERNELS[kernel_metric](parameters),
             ks.AllPoints(max_size=1_000),
@@ -62,7 +61,7 @@ class EDMD:
 
     def fit(self, X, Y):
         self.X = X.T
-        self.fitted = self.model.fit(X.T, Y.T)
+        self.model.fit(X.T, Y.T)
         return self
 
     @property
@@ -74,8 +73,8 @@ class EDMD:
         return self.model.modes().T
 
     def eigenfunctions(self, x):
-        if self.fitted is None or not isinstance(x, np.ndarray) or x.ndim != 1:
-            raise ValueError("eigenfunctions needs a fitted model and a vector")
+        if not isinstance(x, np.ndarray) or x.ndim != 1:
+            raise ValueError("eigenfunctions needs a vector")
         return self.model.eigenfunctions(x[None])[0]
 
     @property

@@ -13,7 +13,6 @@ use super::spectrum::Spectrum;
 use super::sums::PairSums;
 use crate::error::{Error, Result};
 use crate::interrupt::aside;
-use crate::learner::Learner as _;
 use crate::linalg::{to_array, write_array};
 use crate::threads::ask_each_block;
 
@@ -140,9 +139,7 @@ impl Koopman {
     fn duals_of_sums(&self, spectrum: &Arc<Spectrum>, k: usize) -> Result<Mat<c64>> {
         let duals = spectrum.duals(spectrum.whole(k))?;
         let ridge = self.operator.least_squares()?;
-        let mut inverse = ridge.inverse().clone();
-        inverse.grow(ridge.dim(), ridge.spec().regularization);
-        let inverse = inverse.matrix();
+        let inverse = ridge.whole_inverse().matrix();
         Ok(real_times_complex(inverse.as_faer(), duals.transpose()).subcols(0, k).transpose().to_owned())
     }
 }

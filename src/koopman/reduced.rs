@@ -26,9 +26,8 @@ impl Koopman {
         let new = match rank {
             RankSpec::Reduced { rank } => {
                 let ridge = self.operator.least_squares()?;
-                let mut inverse = ridge.inverse().clone();
-                inverse.grow(ridge.dim(), ridge.spec().regularization);
-                let (inverse, weights) = (inverse.matrix(), ridge.weights().as_faer().to_owned());
+                let (inverse, weights) =
+                    (ridge.whole_inverse().matrix(), ridge.weights().as_faer().to_owned());
                 let inverse = inverse.as_faer().to_owned();
                 aside(move || best_of_rank(inverse.as_ref(), weights, width, rank))??
             }

@@ -1,8 +1,6 @@
 //! Singular values and functions of the operator, from the sums over the learned pairs.
 
-use faer::linalg::solvers::Llt;
-use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
-use faer::{Mat, MatRef, Par, Side};
+use faer::{Mat, MatRef, Side};
 
 use super::products::product;
 use super::sums::PairSums;
@@ -45,9 +43,9 @@ impl Variates {
 }
 
 impl Singular {
-    /// With the Cholesky factors `L L'` of the covariances of both states, regularized as the operator is,
-    /// the singular vectors of `L^-1 cov(z, s) L+^-T`, in the directions in which the states vary by more than
-    /// rounding. Rows of `points` are the coordinates of the stored states. O(m^3)
+    /// The singular vectors of `W' cov(z, s) W+`, where `W'z` and `W+'s` are white in the directions in which the states
+    /// vary by more than rounding, but for the regularization of the operator. Rows of `points` are the coordinates of
+    /// the stored states. O(m^3)
     pub fn of(sums: &PairSums, regularization: f64, points: MatRef<'_, f64>) -> Result<Self> {
         let (m, weight) = (points.nrows(), sums.weight());
         let totals = sums.totals(m);
@@ -61,34 +59,25 @@ impl Singular {
             sum
         };
         let functions = spanned(points);
-        let side = |sum: Mat<f64>, which: usize| {
-            let size = sum.diagonal().column_vector().sum() / weight;
+        let white = |sum: Mat<f64>, which: usize| {
+            let least = resolution(m) * sum.diagonal().column_vector().sum() / weight;
             let covariance = covariance(sum, which, which);
-            let basis = varying(covariance.as_ref(), functions.as_ref(), resolution(m) * size)?;
-            let mut inner = product(basis.transpose(), product(covariance.as_ref(), basis.as_ref()).as_ref());
-            (0..inner.nrows()).for_each(|j| inner[(j, j)] += regularization / weight);
-            let singular = |_| failed("the covariance of the stored states is singular");
-            Ok((basis, inner.llt(Side::Lower).map_err(singular)?))
+            whitening(covariance.as_ref(), functions.as_ref(), least, regularization / weight)
         };
-        let (now, now_factor) = side(sums.gram(m), 0)?;
-        let (later, later_factor) = side(sums.gram_next(m), 1)?;
+        let (now, later) = (white(sums.gram(m), 0)?, white(sums.gram_next(m), 1)?);
         let across = covariance(sums.cross(m), 0, 1);
-        let mut across = product(now.transpose(), product(across.as_ref(), later.as_ref()).as_ref());
-        solve_lower_triangular_in_place(now_factor.L(), across.as_mut(), Par::Seq);
-        solve_lower_triangular_in_place(later_factor.L(), across.as_mut().transpose_mut(), Par::Seq);
+        let across = product(now.transpose(), product(across.as_ref(), later.as_ref()).as_ref());
         let svd = across.thin_svd().map_err(|_| failed("the iteration of the singular values failed"))?;
-        let variates = |vectors: MatRef<'_, f64>, basis: &Mat<f64>, factor: &Llt<f64>, j: usize| {
-            let mut vectors = vectors.to_owned();
-            solve_upper_triangular_in_place(factor.L().transpose(), vectors.as_mut(), Par::Seq);
-            let vectors = product(basis.as_ref(), vectors.as_ref());
-            Variates { vectors, mean: Mat::from_fn(1, m, |_, i| totals[(i, j)] / weight) }
+        let variates = |white: &Mat<f64>, vectors: MatRef<'_, f64>, j: usize| Variates {
+            vectors: product(white.as_ref(), vectors),
+            mean: Mat::from_fn(1, m, |_, i| totals[(i, j)] / weight),
         };
         let mut out = Self {
             values: std::iter::once(1.0)
                 .chain(svd.S().column_vector().iter().map(|s| if *s > 1.0 { 1.0 } else { *s }))
                 .collect(),
-            now: variates(svd.U(), &now, &now_factor, 0),
-            later: variates(svd.V(), &later, &later_factor, 1),
+            now: variates(&now, svd.U(), 0),
+            later: variates(&later, svd.V(), 1),
         };
         if out.values.iter().any(|value| !value.is_finite()) {
             return Err(failed("its sums over pairs overflow"));
@@ -125,8 +114,14 @@ fn failed(what: &str) -> Error {
     Error::Spectrum { reason: format!("{what}; use more regularization") }
 }
 
-/// An orthonormal basis (m, r) of the directions of `functions` (all, if `None`) with a variance above `least`.
-fn varying(covariance: MatRef<'_, f64>, functions: Option<&Mat<f64>>, least: f64) -> Result<Mat<f64>> {
+/// The map `W` (m, r) to white coordinates, `W'(covariance + added I) W = I`, in the directions of `functions` (all, if
+/// `None`) with a variance above `least`.
+fn whitening(
+    covariance: MatRef<'_, f64>,
+    functions: Option<&Mat<f64>>,
+    least: f64,
+    added: f64,
+) -> Result<Mat<f64>> {
     let inner = match functions {
         None => covariance.to_owned(),
         Some(basis) => product(basis.transpose(), product(covariance, basis.as_ref()).as_ref()),
@@ -134,12 +129,14 @@ fn varying(covariance: MatRef<'_, f64>, functions: Option<&Mat<f64>>, least: f64
     let eigen = inner
         .self_adjoint_eigen(Side::Lower)
         .map_err(|_| failed("the iteration of the eigenvalues of a covariance failed"))?;
-    let values = eigen.S().column_vector();
+    let (values, vectors) = (eigen.S().column_vector(), eigen.U());
     // By rising value.
     let first = values.iter().take_while(|value| **value <= least).count();
-    let kept = eigen.U().subcols(first, inner.nrows() - first);
+    let white = Mat::from_fn(inner.nrows(), inner.nrows() - first, |i, j| {
+        vectors[(i, first + j)] / (values[first + j] + added).sqrt()
+    });
     Ok(match functions {
-        None => kept.to_owned(),
-        Some(basis) => product(basis.as_ref(), kept),
+        None => white,
+        Some(basis) => product(basis.as_ref(), white.as_ref()),
     })
 }

@@ -69,10 +69,9 @@ const MADE: f64 = 0.5;
 #[must_use]
 pub fn spanned(factor: MatRef<'_, f64>) -> Option<Mat<f64>> {
     let m = factor.nrows();
-    let own = |i: usize| factor.row(i).iter().take(i + 1).map(|entry| entry * entry).sum::<f64>();
     let mut made = Mat::zeros(m, m);
     for i in 0..m {
-        made[(i, i)] = (nugget(i) * own(i)).sqrt();
+        made[(i, i)] = nugget(i).sqrt() * factor.row(i).subcols(0, i + 1).norm_l2();
     }
     solve_lower_triangular_in_place(factor, made.as_mut(), Par::Seq);
     if !(MADE..f64::INFINITY).contains(&made.squared_norm_l2()) {

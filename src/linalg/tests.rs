@@ -469,7 +469,7 @@ fn symmetric_to_the_last_bit_and_bounded_over_a_long_run_with_forgetting() {
 /// Points on a plane in `n` dimensions and the linear kernel: as many directions as the plane has, in which every point
 /// has its length.
 #[test]
-fn directions_made_by_the_nugget_are_told_from_those_of_functions() {
+fn directions_made_by_the_nugget_are_no_functions() {
     for (rank, n) in [(1, 2), (3, 8), (5, 40), (12, 12)] {
         let points = matrix(n as u64, n, rank);
         let gram = &points * points.transpose();

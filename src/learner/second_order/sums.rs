@@ -88,11 +88,16 @@ impl Ridge {
     fn all_weights(&self, outputs: Option<MatRef<'_, f64>>) -> Mat<f64> {
         let own = self.weights.as_faer();
         let weights = outputs.map_or_else(|| own.to_owned(), |map| product(own, map.transpose()));
-        beside(weights.as_ref().subrows(0, self.dim()), self.intercept.as_faer().subrows(0, self.dim()))
+        beside(weights.as_ref().subrows(0, self.dim()), self.weights_of_one())
     }
 
-    /// `P^{-1}`, for `P` up to date.
-    fn regularized(&self) -> SymmetricInverse {
+    /// Weights of the constant target 1 (k, 1), or none (k, 0).
+    fn weights_of_one(&self) -> MatRef<'_, f64> {
+        self.intercept.as_faer().subrows(0, self.dim())
+    }
+
+    /// `P` in all coordinates, those included in which every row was zero.
+    pub(crate) fn whole_inverse(&self) -> SymmetricInverse {
         let mut inverse = self.inverse.clone();
         inverse.grow(self.dim(), self.rule.spec.regularization);
         inverse
@@ -141,9 +146,9 @@ impl Addend<'_> {
     fn own_sums(&self, reference: MatRef<'_, f64>) -> Result<Sums> {
         let learner = self.learner;
         let lambda = learner.rule.spec.regularization;
-        let mut curvature = learner.regularized().curvature().ok_or_else(unresolved)?;
+        let mut curvature = learner.whole_inverse().curvature().ok_or_else(unresolved)?;
         let differences = learner.all_weights(self.outputs) - reference;
-        let of_one = learner.intercept.as_faer().subrows(0, learner.dim());
+        let of_one = learner.weights_of_one();
         let targets = product(curvature.as_ref(), differences.as_ref()) + reference * faer::Scale(lambda);
         let ones = product(curvature.as_ref(), of_one);
         (0..curvature.nrows()).for_each(|i| curvature[(i, i)] -= lambda);
@@ -157,7 +162,7 @@ impl Addend<'_> {
     /// thirds of the operations of `P^{-1}` between two products.
     fn lifted_sums(&self, map: MatRef<'_, f64>) -> Result<Sums> {
         let learner = self.learner;
-        let factor = learner.regularized().factor().ok_or_else(unresolved)?;
+        let factor = learner.whole_inverse().factor().ok_or_else(unresolved)?;
         let solved = |of: MatRef<'_, f64>| {
             let mut of = of.to_owned();
             solve_lower_triangular_in_place(factor.L(), of.as_mut(), Par::Seq);
@@ -168,7 +173,7 @@ impl Addend<'_> {
         add_gram(curvature.as_mut(), root.transpose(), 1.0);
         add_gram(curvature.as_mut(), map, -learner.rule.spec.regularization);
         let weights = solved(learner.all_weights(self.outputs).as_ref());
-        let of_one = solved(learner.intercept.as_faer().subrows(0, learner.dim()));
+        let of_one = solved(learner.weights_of_one());
         let across = product(weights.transpose(), of_one.as_ref());
         let (constants, count) = self.constants(across.as_ref(), of_one.squared_norm_l2());
         let to_joint = |of: &Mat<f64>| product(root.transpose(), of.as_ref());
