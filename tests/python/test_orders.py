@@ -124,6 +124,33 @@ def test_experts_are_right_about_any_row_after_rows_in_an_order(order):
     assert error(places) < 2.0 * error(np.arange(len(y))) + 0.005
 
 
+def noisy(n, seed, labels):
+    """Numbers or rare labels of which no column tells much alone."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 8))
+    y = np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.5 * X[:, 2] + 0.6 * rng.normal(size=n)
+    return X, (y > np.quantile(y, 0.88)).astype(int) if labels else y
+
+
+@pytest.mark.parametrize("end", [2210, 2300, 2400, 2600])
+@pytest.mark.parametrize("rows", [100, 200])
+@pytest.mark.parametrize("labels", [False, True])
+def test_experts_are_right_wherever_sorted_blocks_end(labels, rows, end):
+    """The latest targets, which predict the next one, have no part in the answer for any row."""
+    X, y = noisy(2600, 0, labels)
+    Z, z = noisy(1000, 1, labels)
+    parts = np.array_split(np.arange(len(y)), len(y) // rows)
+    places = np.concatenate([part[np.argsort(y[part], kind="stable")] for part in parts])[:end]
+    if labels:
+        model = ks.KernelExpertsClassifier(size=60)
+        model.partial_fit(X[places], y[places], classes=[0, 1])
+        assert np.mean(model.predict(Z) != z) < np.mean(z) + 0.015
+    else:
+        model = ks.KernelExperts(size=60).partial_fit(X[places], y[places])
+        # Shuffled it is 0.38.
+        assert np.mean(np.square(model.predict(Z) - z)) < 0.55 * np.var(z)
+
+
 def test_a_model_that_learns_rows_in_an_order_continues_from_its_file(tmp_path):
     X, y = table(1600)
     order = np.argsort(y)

@@ -202,6 +202,30 @@ impl Buffer {
         (latest, some(history, &by_number(history)))
     }
 
+    /// Whether each of the latest `count` targets is near to the one before it: their autocorrelation about the mean of all
+    /// is above this many standard errors of independent targets.
+    pub fn targets_come_in_runs(&self, count: u64, errors: f64) -> bool {
+        let width = self.width();
+        let rows = || self.latest.numbers.iter().copied().zip(self.latest.values.chunks_exact(width));
+        let end = rows().map(|(number, _)| number + 1).max().unwrap_or(0);
+        let mut latest: Vec<_> = rows().filter(|(number, _)| number + count >= end).collect();
+        latest.sort_unstable_by_key(|(number, _)| *number);
+        let history = self.history.as_ref().map_or(&self.reservoir, |(history, _)| history);
+        let (mut products, mut squares) = (0.0, 0.0);
+        for at in self.features..width - 1 {
+            let all = || history.values.chunks_exact(width).map(|row| row[at]);
+            let n = history.numbers.len() as f64;
+            let mean = all().sum::<f64>() / n;
+            let variance = all().map(|y| (y - mean).powi(2)).sum::<f64>() / n;
+            if variance > 0.0 {
+                let off: Vec<f64> = latest.iter().map(|(_, row)| row[at] - mean).collect();
+                products += off.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / variance;
+                squares += off.iter().map(|off| off * off).sum::<f64>() / variance;
+            }
+        }
+        products * (latest.len() as f64).sqrt() > errors * squares
+    }
+
     fn sample_of(&self, rows: &[(u64, &[f64])]) -> Sample {
         let at = |i: usize, k: usize| rows[i].1[k];
         Sample {

@@ -297,6 +297,11 @@ pub struct OrderParams {
     pub distance: f64,
     /// Rows come in an order if the mixture for any row has less than this share of the loss of that for the next row.
     pub loss_ratio: f64,
+    /// Weight of the constant expert above which rows come in an order, if those that forget have less: targets that are
+    /// near to the latest ones. In a random order it is below this but for some blocks.
+    pub constant_weight: f64,
+    /// Standard errors of independent targets above which the autocorrelation of those of the latest block shows an order.
+    pub autocorrelation: f64,
     /// Blocks after a change at which, unless rows came in an order in between, the rows before it are forgotten.
     pub blocks_to_confirm: u64,
     /// Blocks for which rows are still taken to come in an order after one that did: labels in blocks change within others.
@@ -315,6 +320,8 @@ impl Default for OrderParams {
             difference: 0.6,
             distance: 0.3,
             loss_ratio: 0.8,
+            constant_weight: 0.05,
+            autocorrelation: 4.0,
             blocks_to_confirm: 8,
             blocks_kept: 4,
             continuation: 0.5,

@@ -134,7 +134,7 @@ impl State {
     }
 
     /// Rows of a block.
-    fn block(&self) -> u64 {
+    pub(super) fn block(&self) -> u64 {
         self.params.drift.block_rows
     }
 
@@ -217,34 +217,49 @@ impl State {
         }
     }
 
-    /// Whether rows are ordered: see [`OrderParams`].
+    /// Whether rows come in an order: see [`OrderParams`]. Each part of the block is compared with the rows of all time,
+    /// since a block of rows that are sorted again and again may end anywhere in the order.
     fn come_in_an_order(&self, parameters: &OrderParams) -> Result<bool> {
         if !self.members.iter().any(|member| member.lasts) {
             return Ok(false);
         }
-        let (latest, history) = self.buffer.latest_and_history(parameters.latest, 2 * parameters.latest);
-        if !differ(&latest, &history, parameters.difference) {
+        let rows = usize::try_from(self.block()).unwrap_or(usize::MAX);
+        let (block, history) = self.buffer.latest_and_history(rows, 2 * parameters.latest);
+        let parts: Vec<Sample> = (0..block.x.nrows() / parameters.latest.max(1))
+            .map(|part| {
+                block.selected(
+                    &(0..parameters.latest).map(|i| part * parameters.latest + i).collect::<Vec<_>>(),
+                )
+            })
+            .filter(|part| differ(part, &history, parameters.difference))
+            .collect();
+        if parts.is_empty() {
             return Ok(false);
         }
-        let of_latest = self.predict_by_both(latest.x.view())?;
         let of_history = self.predict_by_both(history.x.view())?;
-        let apart = |c: usize| distance(of_latest[1].column(c), of_history[1].column(c));
-        if (0..self.outputs()).map(apart).fold(0.0, f64::max) <= parameters.distance {
-            return Ok(false);
+        for part in &parts {
+            let of_part = self.predict_by_both(part.x.view())?;
+            let apart = |c: usize| distance(of_part[1].column(c), of_history[1].column(c));
+            if (0..self.outputs()).map(apart).fold(0.0, f64::max) <= parameters.distance {
+                continue;
+            }
+            let loss = |of: usize| self.loss_of(part, &of_part[of]) + self.loss_of(&history, &of_history[of]);
+            if loss(1) < parameters.loss_ratio * loss(0) {
+                return Ok(true);
+            }
         }
-        let pairs = [(&latest, &of_latest), (&history, &of_history)];
-        let loss = |of: usize| -> f64 {
-            let sample = |(sample, made): (&Sample, &[Array2<f64>; 2])| {
-                let each = |((i, c), target): ((usize, usize), &f64)| {
-                    let unit =
-                        if self.loss.is_margin() { 1.0 } else { self.deviation[c].max(f64::MIN_POSITIVE) };
-                    self.loss.value(made[of][(i, c)] / unit, target / unit)
-                };
-                sample.y.indexed_iter().map(each).sum::<f64>()
-            };
-            pairs.iter().map(|(one, made)| sample((one, made))).sum()
+        Ok(false)
+    }
+
+    /// Sum of the losses of predictions, of targets in deviations.
+    fn loss_of(&self, sample: &Sample, made: &Array2<f64>) -> f64 {
+        let unit = |c: usize| {
+            if self.loss.is_margin() { 1.0 } else { self.deviation[c].max(f64::MIN_POSITIVE) }
         };
-        Ok(loss(1) < parameters.loss_ratio * loss(0))
+        let each = |((i, c), target): ((usize, usize), &f64)| {
+            self.loss.value(made[(i, c)] / unit(c), target / unit(c))
+        };
+        sample.y.indexed_iter().map(each).sum()
     }
 
     /// Drops the rows before a change; experts that learned them are no longer lasting.
@@ -339,7 +354,8 @@ impl State {
         let (mut new, made): (Vec<Member>, Vec<Answers>) =
             learned(steady, &shuffled, &shuffled_sample)?.into_iter().unzip();
         for member in &mut new {
-            member.lasts = whole;
+            // The exact expert stores rows that are mistaken: where labels come in runs, those of the latest run.
+            member.lasts = whole && !member.is_exact();
         }
         new.extend(learned(forgetful, &views, &sample)?.into_iter().map(|(member, _)| member));
         (self.n_refits, self.began, self.follows) = (number, self.met, drifts);
@@ -348,18 +364,25 @@ impl State {
         }
         // Earlier experts with weight stay beside the new ones.
         let last_whole = self.members.iter().filter(|member| member.lasts).map(|m| m.refit).max();
+        let of_lasting: Vec<f64> = (self.lasting.iter())
+            .map(|mixture| {
+                let weights = mixture.weights().iter().zip(&self.members);
+                weights.filter(|(_, member)| member.lasts).map(|(weight, _)| weight).sum()
+            })
+            .collect();
         let stays = |(e, member): (usize, &Member)| {
             let refits = if drifts && member.forgetting() < 1.0 { params.drifting_refits } else { 1 };
             let replaced = member.is_exact() && rough.is_some();
             let recent = member.refit + refits >= number
                 && (0..self.outputs()).any(|c| self.weight(e, c) > params.min_weight);
             // Experts trained on the latest rows alone do not replace lasting ones.
-            let share = if whole { params.min_weight } else { params.min_lasting_weight };
+            let share =
+                |c: usize| if whole { params.min_weight } else { params.min_lasting_weight * of_lasting[c] };
             let lasts = member.lasts
                 && (!whole || Some(member.refit) == last_whole)
                 // Experts that learned ordered rows are replaced by those of a shuffled sample.
                 && (!whole || self.ordered == 0)
-                && self.lasting.iter().any(|mixture| mixture.weights()[e] > share);
+                && (0..self.outputs()).any(|c| self.lasting[c].weights()[e] > share(c));
             !replaced && (recent || lasts)
         };
         self.keep(&self.members.iter().enumerate().map(stays).collect::<Vec<_>>());

@@ -270,9 +270,24 @@ impl State {
         if any_row { (&self.lasting, &self.lasting_calibration) } else { (&self.mixtures, &self.calibration) }
     }
 
-    /// Whether the mixture for any row is in use.
+    /// Whether the mixture for any row is in use: rows come in an order.
     pub fn answers_any_row(&self) -> bool {
-        self.ordered > 0 && self.members.iter().any(|member| member.lasts)
+        self.members.iter().any(|member| member.lasts) && (self.ordered > 0 || self.latest_targets_lead())
+    }
+
+    /// Whether a mean of the latest targets predicts the next one so well that rows come in an order: in a random order
+    /// functions of the columns predict it better and, where the relation drifts, those that forget. In the first rows they
+    /// may not yet, so that targets must also be near to the ones before them.
+    fn latest_targets_lead(&self) -> bool {
+        let weight = |of: &dyn Fn(&Member) -> bool| {
+            let members = self.members.iter().enumerate().filter(|(_, member)| of(member));
+            let weights = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
+            weights.sum::<f64>()
+        };
+        let constant = weight(&|member| member.is_constant());
+        constant > self.params.order.constant_weight * self.outputs() as f64
+            && constant > weight(&|member| member.forgetting() < 1.0 && !member.is_constant())
+            && self.buffer.targets_come_in_runs(self.block(), self.params.order.autocorrelation)
     }
 
     /// Whether the answers for these rows are for any row: rows come in an order, and these do not continue it, being nearer
