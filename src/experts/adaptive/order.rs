@@ -110,6 +110,12 @@ impl Movement {
         self.rows > 0 && self.sums.iter().any(|sum| sum.abs() > deviations * self.rows as f64)
     }
 
+    /// Whether a target, after this many columns, was the same in the whole sample and is another now.
+    pub fn first_varies(&self, columns: usize) -> bool {
+        let targets = self.sample.iter().zip(&self.sums).skip(columns);
+        targets.into_iter().any(|((_, deviation), sum)| *deviation == 0.0 && *sum != 0.0)
+    }
+
     pub fn write(&self, out: &mut Writer) {
         let numbers: Vec<f64> =
             self.sample.iter().zip(&self.sums).flat_map(|((mean, dev), sum)| [*mean, *dev, *sum]).collect();

@@ -177,7 +177,7 @@ impl State {
         let verdict =
             self.drift.end(if self.follows { drifting_ratio } else { spec.params.drift.ratio }, counts);
         let parameters = &spec.params.order;
-        let ordered = self.come_in_an_order(parameters).unwrap_or(false);
+        let ordered = self.latest_targets_lead() || self.come_in_an_order(parameters).unwrap_or(false);
         self.ordered = if ordered { parameters.blocks_kept } else { self.ordered.saturating_sub(1) };
         if ordered && !self.buffer.is_whole() {
             // The apparent change was due to the order of the rows.
@@ -191,7 +191,8 @@ impl State {
         if !self.buffer.is_whole() && n_seen - self.changed >= parameters.blocks_to_confirm * block {
             self.confirm_change();
         }
-        let moved = since >= min_rows.max(n_seen / spec.params.refits.growth)
+        let soon = self.movement.first_varies(self.buffer.n_features());
+        let moved = (soon || since >= min_rows.max(n_seen / spec.params.refits.growth))
             && self.movement.exceeds(parameters.movement);
         match verdict {
             Verdict::Errors
@@ -220,7 +221,7 @@ impl State {
     /// Whether rows come in an order: see [`OrderParams`]. Each part of the block is compared with the rows of all time,
     /// since a block of rows that are sorted again and again may end anywhere in the order.
     fn come_in_an_order(&self, parameters: &OrderParams) -> Result<bool> {
-        if !self.members.iter().any(|member| member.lasts) {
+        if !self.has_lasting() {
             return Ok(false);
         }
         let rows = usize::try_from(self.block()).unwrap_or(usize::MAX);

@@ -272,20 +272,26 @@ impl State {
 
     /// Whether the mixture for any row is in use: rows come in an order.
     pub fn answers_any_row(&self) -> bool {
-        self.members.iter().any(|member| member.lasts) && (self.ordered > 0 || self.latest_targets_lead())
+        self.ordered > 0 && self.has_lasting() || self.latest_targets_lead()
+    }
+
+    /// Whether there is a mixture for any row.
+    pub fn has_lasting(&self) -> bool {
+        self.members.iter().any(|member| member.lasts)
     }
 
     /// Whether a mean of the latest targets predicts the next one so well that rows come in an order: in a random order
     /// functions of the columns predict it better and, where the relation drifts, those that forget. In the first rows they
     /// may not yet, so that targets must also be near to the ones before them.
-    fn latest_targets_lead(&self) -> bool {
+    pub fn latest_targets_lead(&self) -> bool {
         let weight = |of: &dyn Fn(&Member) -> bool| {
             let members = self.members.iter().enumerate().filter(|(_, member)| of(member));
             let weights = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
             weights.sum::<f64>()
         };
         let constant = weight(&|member| member.is_constant());
-        constant > self.params.order.constant_weight * self.outputs() as f64
+        self.has_lasting()
+            && constant > self.params.order.constant_weight * self.outputs() as f64
             && constant > weight(&|member| member.forgetting() < 1.0 && !member.is_constant())
             && self.buffer.targets_come_in_runs(self.block(), self.params.order.autocorrelation)
     }
