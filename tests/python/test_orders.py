@@ -133,7 +133,7 @@ def noisy(n, seed, labels):
 
 
 @pytest.mark.parametrize("end", [2210, 2300, 2400, 2600])
-@pytest.mark.parametrize("rows", [100, 200])
+@pytest.mark.parametrize("rows", [100, 200, 400])
 @pytest.mark.parametrize("labels", [False, True])
 def test_experts_are_right_wherever_sorted_blocks_end(labels, rows, end):
     """The latest targets, which predict the next one, have no part in the answer for any row."""
@@ -149,6 +149,42 @@ def test_experts_are_right_wherever_sorted_blocks_end(labels, rows, end):
         model = ks.KernelExperts(size=60).partial_fit(X[places], y[places])
         # Shuffled it is 0.38.
         assert np.mean(np.square(model.predict(Z) - z)) < 0.55 * np.var(z)
+
+
+@pytest.mark.parametrize("rows", [100, 1000, 5000])
+def test_experts_are_right_about_labels_in_long_blocks(rows):
+    """A label that first varies, and an alarm when it changes, in blocks up to the whole stream."""
+    X, y = noisy(5000, 0, labels=True)
+    Z, z = noisy(1000, 1, labels=True)
+    rank = rank_within(y)
+    places = np.lexsort((y, rank * np.where(y == 1, len(y) / y.sum(), 1.0) // rows))
+    model = ks.KernelExpertsClassifier(size=60)
+    model.partial_fit(X[places], y[places], classes=[0, 1])
+    shuffled = ks.KernelExpertsClassifier(size=60)
+    shuffled.partial_fit(X, y, classes=[0, 1])
+    right = np.mean(shuffled.predict(Z) != z)
+    assert np.mean(model.predict(Z) != z) < 1.5 * right + 0.01
+
+
+@pytest.mark.parametrize("end", [3000, 3600, 3700, 4000])
+def test_experts_are_right_about_earlier_rows_after_leaps_of_a_sorted_column(end):
+    """Errors far out of range look like a change, and experts of the latest rows know no others."""
+    rng = np.random.default_rng(0)
+    X, Z = (rng.normal(size=(n, 6)) for n in (4000, 1000))
+    X[:, 0], Z[:, 0] = np.exp(1.5 * X[:, 0]), np.exp(1.5 * Z[:, 0])
+
+    def target(X):
+        return np.log(X[:, 0]) + np.sin(2.0 * X[:, 1]) + X[:, 2] * X[:, 3]
+
+    y, z = target(X) + 0.3 * rng.normal(size=4000), target(Z)
+    places = np.argsort(X[:, 0])[:end]
+    seen = Z[:, 0] < X[places[-1], 0]
+
+    def error(places):
+        model = ks.KernelExperts(size=60).partial_fit(X[places], y[places])
+        return np.mean(np.square(model.predict(Z[seen]) - z[seen])) / np.var(z[seen])
+
+    assert error(places) < 1.5 * error(rng.permutation(places)) + 0.005
 
 
 def test_a_model_that_learns_rows_in_an_order_continues_from_its_file(tmp_path):

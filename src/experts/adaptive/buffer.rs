@@ -289,3 +289,31 @@ impl Buffer {
         Ok(new)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::normal;
+
+    /// Whether these targets come in runs, by a buffer of at most 300 rows.
+    fn in_runs(targets: impl Iterator<Item = f64>) -> bool {
+        let mut buffer = Buffer::new(1, 1, 300);
+        for (i, y) in targets.enumerate() {
+            buffer.add(i as u64, ArrayView1::from(&[0.0]), ArrayView1::from(&[y]), 1.0);
+        }
+        buffer.targets_come_in_runs(256, 4.0)
+    }
+
+    #[test]
+    fn runs_are_told_from_independent_targets() {
+        let noise = |seed| (0..1000).map(move |i| normal(seed, i));
+        assert!((0..100).all(|seed| !in_runs(noise(seed))));
+        assert!((0..100).all(|seed| !in_runs(noise(seed).take(20))));
+        assert!(!in_runs((0..1000).map(|i| f64::from(i % 2))));
+        assert!(!in_runs([1.0; 500].into_iter()) && !in_runs(std::iter::empty()));
+        assert!(in_runs((0..1000).map(f64::from)));
+        // One value for longer than a block, after others.
+        assert!(in_runs((0..1000).map(|i| f64::from(u8::from(i < 600)))));
+        assert!(in_runs(noise(0).enumerate().map(|(i, noise)| noise + f64::from((i as u32 / 50) % 2) * 3.0)));
+    }
+}

@@ -149,12 +149,14 @@ fn clip(value: f64, mean: f64, deviation: f64, limit: f64) -> f64 {
     }
 }
 
-/// Whether a target that was the same in all rows before the last `block` differs in these: its errors before are 0, so
-/// that larger ones are no evidence of a change.
-pub(super) fn first_varies(y: &Array2<f64>, block: usize) -> bool {
+/// Whether the variance of a target in the rows before the last `block` is less than this share of that in these: it was the
+/// same in all or nearly all of them, so that larger errors than before are no evidence of a change.
+pub(super) fn hardly_varied(y: &Array2<f64>, block: usize, share: f64) -> bool {
     let before = y.nrows().saturating_sub(block);
-    let same = |values: ArrayView1<'_, f64>| values.iter().all(|v| v.to_bits() == values[0].to_bits());
-    before > 0 && y.columns().into_iter().any(|y| same(y.slice(ndarray::s![..before])) && !same(y))
+    let variances = |rows| moments(rows).into_iter().map(|(_, deviation)| deviation * deviation);
+    let pairs =
+        variances(y.slice(ndarray::s![..before, ..])).zip(variances(y.slice(ndarray::s![before.., ..])));
+    before > 0 && pairs.into_iter().any(|(earlier, latest)| earlier < share * latest)
 }
 
 #[cfg(test)]

@@ -302,6 +302,9 @@ pub struct OrderParams {
     pub constant_weight: f64,
     /// Standard errors of independent targets above which the autocorrelation of those of the latest block shows an order.
     pub autocorrelation: f64,
+    /// Variance of a target before a block, as a share of that in it, below which larger errors in the block are no change: of
+    /// a label of which nearly no row was known.
+    pub variance: f64,
     /// Blocks after a change at which, unless rows came in an order in between, the rows before it are forgotten.
     pub blocks_to_confirm: u64,
     /// Blocks for which rows are still taken to come in an order after one that did: labels in blocks change within others.
@@ -322,6 +325,7 @@ impl Default for OrderParams {
             loss_ratio: 0.8,
             constant_weight: 0.05,
             autocorrelation: 4.0,
+            variance: 0.1,
             blocks_to_confirm: 8,
             blocks_kept: 4,
             continuation: 0.5,

@@ -8,7 +8,7 @@ use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
 use super::member::{Member, Shape};
-use super::order::{Movement, differ, distance, first_varies};
+use super::order::{Movement, differ, distance, hardly_varied};
 use super::params::{OrderParams, RefitParams};
 use super::preprocessing::{Transform, Views};
 use super::selection::{Setting, rough_setting, select, without_selection};
@@ -197,9 +197,10 @@ impl State {
         match verdict {
             Verdict::Errors
                 if ordered
-                    || first_varies(
+                    || hardly_varied(
                         &self.buffer.sample().y,
                         usize::try_from(block).unwrap_or(usize::MAX),
+                        parameters.variance,
                     ) =>
             {
                 self.ordered = parameters.blocks_kept;

@@ -311,7 +311,9 @@ impl State {
     /// Whether most rows have a column out of the range of the sample of the last refit.
     fn mostly_out_of_range(&self, x: ArrayView2<'_, f64>) -> bool {
         let margin = self.params.preprocessing.range_margin;
-        let out = |member: &Member| x.rows().into_iter().filter(|x| member.beyond(*x, margin).any(|out| out)).count();
+        let out = |member: &Member| {
+            x.rows().into_iter().filter(|x| member.beyond(*x, margin).any(|out| out)).count()
+        };
         self.members.last().is_some_and(|member| 2 * out(member) > x.nrows())
     }
 
