@@ -1,6 +1,6 @@
 //! Bounded sample of the rows so far: the latest, and a reservoir of all.
 
-use ndarray::{Array1, Array2, ArrayView1, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 
 use super::params::AdaptiveParams;
 use crate::error::{Error, Result};
@@ -224,6 +224,18 @@ impl Buffer {
             }
         }
         products * (latest.len() as f64).sqrt() > errors * squares
+    }
+
+    /// Whether most of these rows have a column out of the range of the latest rows since the last change, by more than this
+    /// share of the range.
+    pub fn are_out_of_range(&self, x: ArrayView2<'_, f64>, margin: f64) -> bool {
+        let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY); self.features];
+        for row in self.latest.values.chunks_exact(self.width()) {
+            ranges.iter_mut().zip(row).for_each(|(range, v)| *range = (range.0.min(*v), range.1.max(*v)));
+        }
+        let far = |(x, (low, high)): (&f64, &(f64, f64))| (low - x).max(x - high) > margin * (high - low);
+        let rows = x.rows().into_iter().filter(|x| x.iter().zip(&ranges).any(far)).count();
+        2 * rows > x.nrows()
     }
 
     fn sample_of(&self, rows: &[(u64, &[f64])]) -> Sample {

@@ -297,24 +297,16 @@ impl State {
     }
 
     /// Whether the answers for these rows are for any row: rows come in an order, and these do not continue it, being nearer
-    /// to the latest rows on average than to those of all time; or most are out of range of the rows since an apparent
-    /// change, so that experts of these know nothing of them.
+    /// to the latest rows on average than to those of all time; or most are out of the range of the rows since an
+    /// apparent change, of which experts of all rows know more.
     pub fn answers_any_of(&self, x: ArrayView2<'_, f64>) -> bool {
         if !self.answers_any_row() {
-            return !self.buffer.is_whole() && self.has_lasting() && self.mostly_out_of_range(x);
+            let margin = self.params.preprocessing.range_margin;
+            return !self.buffer.is_whole() && self.has_lasting() && self.buffer.are_out_of_range(x, margin);
         }
         let params = &self.params.order;
         let (latest, history) = self.buffer.latest_and_history(params.latest, 2 * params.latest);
         !continues(x, latest.x.view(), history.x.view(), params.continuation)
-    }
-
-    /// Whether most rows have a column out of the range of the sample of the last refit.
-    fn mostly_out_of_range(&self, x: ArrayView2<'_, f64>) -> bool {
-        let margin = self.params.preprocessing.range_margin;
-        let out = |member: &Member| {
-            x.rows().into_iter().filter(|x| member.beyond(*x, margin).any(|out| out)).count()
-        };
-        self.members.last().is_some_and(|member| 2 * out(member) > x.nrows())
     }
 
     /// Whether an expert has at least this weight in either mixture.
