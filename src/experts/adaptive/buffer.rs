@@ -326,6 +326,10 @@ mod tests {
         assert!(in_runs((0..1000).map(f64::from)));
         // One value for longer than a block, after others.
         assert!(in_runs((0..1000).map(|i| f64::from(u8::from(i < 600)))));
-        assert!(in_runs(noise(0).enumerate().map(|(i, noise)| noise + f64::from((i as u32 / 50) % 2) * 3.0)));
+        assert!(in_runs(noise(0).enumerate().map(|(i, noise)| if i % 100 < 50 {
+            noise
+        } else {
+            noise + 3.0
+        })));
     }
 }
