@@ -6,6 +6,7 @@
 use super::parameters::Parameters;
 use super::state::{Pass, State};
 use super::weights::is_size;
+use crate::uncertainty::student_quantile;
 
 /// Coverages tracked; those between are interpolated.
 const LEVELS: [f64; 6] = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
@@ -94,7 +95,8 @@ impl Widths {
             (1.0 - share) * self.sorted[at] + share * self.sorted[(at + 1).min(n - 1)]
         };
         // With few errors, quantile and scale are themselves uncertain.
-        value * (1.0 + 1.0 / counted)
+        let student = student_quantile(level, counted.max(2.0)) / student_quantile(level, 1e6);
+        value * student * (1.0 + 1.0 / counted).sqrt()
     }
 
     pub fn is_sound(&self) -> bool {
