@@ -13,6 +13,9 @@ use crate::persist::{Reader, Writer};
 /// Deviations beyond which rows are equally far.
 const FAR: f64 = 5.0;
 
+/// The variance of equal values is rounding: below this share of that of others.
+const ROUNDING: f64 = 1e-24;
+
 /// Rows whose mean shows whether they continue an order; with fewer it must be nearer.
 const ENOUGH: usize = 8;
 
@@ -156,7 +159,7 @@ pub(super) fn hardly_varied(y: &Array2<f64>, block: usize, share: f64) -> bool {
     let variances = |rows| moments(rows).into_iter().map(|(_, deviation)| deviation * deviation);
     let pairs =
         variances(y.slice(ndarray::s![..before, ..])).zip(variances(y.slice(ndarray::s![before.., ..])));
-    before > 0 && pairs.into_iter().any(|(earlier, latest)| earlier < share * latest)
+    before > 0 && pairs.into_iter().any(|(earlier, latest)| earlier < share.max(ROUNDING) * latest)
 }
 
 #[cfg(test)]

@@ -302,8 +302,8 @@ pub struct OrderParams {
     pub constant_weight: f64,
     /// Standard errors of independent targets above which the autocorrelation of those of the latest block shows an order.
     pub autocorrelation: f64,
-    /// Variance of a target before a block, as a share of that in it, below which larger errors in the block are no change: of
-    /// a label of which nearly no row was known.
+    /// Variance of a label before a block, as a share of that in it, below which larger errors in the block are no change:
+    /// nearly no row of it was known.
     pub variance: f64,
     /// Blocks after a change at which, unless rows came in an order in between, the rows before it are forgotten.
     pub blocks_to_confirm: u64,

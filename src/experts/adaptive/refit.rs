@@ -177,7 +177,9 @@ impl State {
         let verdict =
             self.drift.end(if self.follows { drifting_ratio } else { spec.params.drift.ratio }, counts);
         let parameters = &spec.params.order;
-        let ordered = self.latest_targets_lead() || self.come_in_an_order(parameters).unwrap_or(false);
+        // Numbers near to the latest ones may have moved to another scale, which labels cannot.
+        let in_runs = self.loss.is_margin() && self.latest_targets_lead();
+        let ordered = in_runs || self.come_in_an_order(parameters).unwrap_or(false);
         self.ordered = if ordered { parameters.blocks_kept } else { self.ordered.saturating_sub(1) };
         if ordered && !self.buffer.is_whole() {
             // The apparent change was due to the order of the rows.
@@ -195,14 +197,7 @@ impl State {
         let moved = (soon || since >= min_rows.max(n_seen / spec.params.refits.growth))
             && self.movement.exceeds(parameters.movement);
         match verdict {
-            Verdict::Errors
-                if ordered
-                    || hardly_varied(
-                        &self.buffer.sample().y,
-                        usize::try_from(block).unwrap_or(usize::MAX),
-                        parameters.variance,
-                    ) =>
-            {
+            Verdict::Errors if ordered || self.hardly_varied() => {
                 self.ordered = parameters.blocks_kept;
                 if since >= block { self.begin(spec, Pending::OfBlock) } else { Ok(()) }
             }
@@ -217,6 +212,14 @@ impl State {
                 Ok(())
             }
         }
+    }
+
+    /// Whether a target, or a label of which nearly no row was known, first varies in the latest block. Numbers may have
+    /// changed their scale.
+    fn hardly_varied(&self) -> bool {
+        let share = if self.loss.is_margin() { self.params.order.variance } else { 0.0 };
+        let block = usize::try_from(self.block()).unwrap_or(usize::MAX);
+        hardly_varied(&self.buffer.sample().y, block, share)
     }
 
     /// Whether rows come in an order: see [`OrderParams`]. Each part of the block is compared with the rows of all time,
