@@ -123,6 +123,11 @@ impl Buffer {
         self.history.is_none()
     }
 
+    /// Reservoir of all rows, those before a change included.
+    fn of_all_time(&self) -> &Rows {
+        self.history.as_ref().map_or(&self.reservoir, |(history, _)| history)
+    }
+
     /// Undoes changes: all rows count.
     pub fn restore(&mut self) {
         if let Some((history, age)) = self.history.take() {
@@ -181,7 +186,7 @@ impl Buffer {
         self.sample_of(&self.ordered())
     }
 
-    /// The latest `count` rows, and a sample of all, at most `most`.
+    /// The latest `count` rows, and a sample of all, at most `most` of either, evenly spread.
     pub fn latest_and_history(&self, count: usize, most: usize) -> (Sample, Sample) {
         let by_number = |rows: &'_ Rows| {
             let mut order: Vec<usize> = (0..rows.numbers.len()).collect();
@@ -198,7 +203,7 @@ impl Buffer {
         };
         let order = by_number(&self.latest);
         let latest = some(&self.latest, &order[order.len().saturating_sub(count)..]);
-        let history = self.history.as_ref().map_or(&self.reservoir, |(history, _)| history);
+        let history = self.of_all_time();
         (latest, some(history, &by_number(history)))
     }
 
@@ -210,7 +215,7 @@ impl Buffer {
         let end = rows().map(|(number, _)| number + 1).max().unwrap_or(0);
         let mut latest: Vec<_> = rows().filter(|(number, _)| number + count >= end).collect();
         latest.sort_unstable_by_key(|(number, _)| *number);
-        let history = self.history.as_ref().map_or(&self.reservoir, |(history, _)| history);
+        let history = self.of_all_time();
         let (mut products, mut squares) = (0.0, 0.0);
         for at in self.features..width - 1 {
             let all = || history.values.chunks_exact(width).map(|row| row[at]);

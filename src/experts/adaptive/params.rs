@@ -288,7 +288,7 @@ impl Default for MemberParams {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OrderParams {
-    /// Latest rows that are compared with twice as many of all time. Fewer find shorter runs.
+    /// Rows of either half of the latest block that are compared with twice as many of all time. Fewer find shorter runs.
     pub latest: usize,
     /// Difference of the means of a column or target, in deviations, below which nothing is compared: it saves the
     /// predictions where rows come in no order.

@@ -222,20 +222,17 @@ impl State {
         hardly_varied(&self.buffer.sample().y, block, share)
     }
 
-    /// Whether rows come in an order: see [`OrderParams`]. Each part of the block is compared with the rows of all time,
-    /// since a block of rows that are sorted again and again may end anywhere in the order.
+    /// Whether rows come in an order: see [`OrderParams`]. Either half of the block, of which every other row is taken, is
+    /// compared with the rows of all time, since rows that are sorted again and again may end anywhere in the order.
     fn come_in_an_order(&self, parameters: &OrderParams) -> Result<bool> {
         if !self.has_lasting() {
             return Ok(false);
         }
         let rows = usize::try_from(self.block()).unwrap_or(usize::MAX);
         let (block, history) = self.buffer.latest_and_history(rows, 2 * parameters.latest);
-        let parts: Vec<Sample> = (0..block.x.nrows() / parameters.latest.max(1))
-            .map(|part| {
-                block.selected(
-                    &(0..parameters.latest).map(|i| part * parameters.latest + i).collect::<Vec<_>>(),
-                )
-            })
+        let rows: Vec<usize> = (0..block.x.nrows()).collect();
+        let parts: Vec<Sample> = (rows.chunks_exact(parameters.latest.max(1)))
+            .map(|rows| block.selected(rows))
             .filter(|part| differ(part, &history, parameters.difference))
             .collect();
         if parts.is_empty() {
