@@ -88,8 +88,9 @@ pub enum Gaps {
     /// Rows with gaps are refused.
     #[default]
     Error,
-    /// In numbers, a gap becomes the mean of the rows before, and an indicator feature is added if
-    /// the warm-up had gaps; the features of other types are all 0.
+    /// In numbers, a gap becomes the mean of the rows before, or of the warm-up where the model
+    /// scales by itself ([`ColumnsSpec::rescale`]), and an indicator feature is added if the
+    /// warm-up had gaps; the features of other types are all 0.
     Fill,
 }
 
@@ -106,8 +107,9 @@ pub struct ColumnsSpec {
     pub warm_up: usize,
     /// How gaps are treated.
     pub gaps: Gaps,
-    /// Whether columns that have left the scale of the warm-up are rescaled, with the model: see
-    /// [`Table`](super::Table).
+    /// Whether scales and fillings follow the rows after the warm-up: columns that have left its scale
+    /// are rescaled, with the model (see [`Table`](super::Table)), and gaps are filled with the mean
+    /// of all rows before. Experts follow the rows by themselves.
     #[serde(skip_serializing_if = "is_yes")]
     pub rescale: bool,
 }
@@ -135,12 +137,13 @@ enum Coder {
 
 impl Coder {
     /// Learns from the cells of the warm-up so far.
-    fn of(kind: &ColumnKind, gaps: Gaps, cells: &[f64]) -> Self {
+    fn of(kind: &ColumnKind, spec: &ColumnsSpec, cells: &[f64]) -> Self {
         match kind {
             ColumnKind::Number { scale, logarithm } => {
                 let known: Vec<f64> = numbers(cells).map(|cell| straightened(cell, *logarithm)).collect();
                 let full = Scale::of(&known);
-                let filling = (gaps == Gaps::Fill).then(|| Filling::new(known.len(), full.mean()));
+                let filling =
+                    (spec.gaps == Gaps::Fill).then(|| Filling::new(known.len(), full.mean(), spec.rescale));
                 let scale = if *scale { full } else { Scale::NONE };
                 Self::Number { scale, indicator: known.len() < cells.len(), filling }
             }
@@ -171,7 +174,8 @@ impl Coder {
 
     /// Whether learning a row may change the encoding of the next one.
     fn changes(&self) -> bool {
-        matches!(self, Self::Number { filling: Some(_), .. }) || self.scale().is_some_and(Scale::is_constant)
+        let filling = matches!(self, Self::Number { filling: Some(filling), .. } if filling.changes());
+        filling || self.scale().is_some_and(Scale::is_constant)
     }
 
     /// Sets the scale of a constant column at its first different cell.
@@ -216,7 +220,7 @@ impl Coder {
         }
     }
 
-    /// Updates the running mean by a cell that was learned.
+    /// Updates the mean that fills gaps by a cell that was learned.
     fn count(&mut self, kind: &ColumnKind, cell: f64) {
         if let Self::Number { scale, filling: Some(filling), .. } = self {
             let value = straightened_as(kind, cell);
@@ -274,7 +278,7 @@ impl Coder {
                 let scale = Scale::from_parts([mean, deviation, constant])?;
                 let filling = match (spec.gaps, filling) {
                     (Gaps::Error, []) => None,
-                    (Gaps::Fill, &[count, mean]) => Some(Filling::from_parts([count, mean])?),
+                    (Gaps::Fill, &[count, mean]) => Some(Filling::from_parts([count, mean], spec.rescale)?),
                     _ => return None,
                 };
                 Some(Self::Number { scale, indicator: flag(indicator)?, filling })
@@ -421,8 +425,7 @@ impl Encoder {
 
     /// Learns scales and categories from the rows of the warm-up so far.
     pub(super) fn fit(&mut self, rows: ArrayView2<'_, f64>) {
-        let coder =
-            |column: usize| Coder::of(self.kind(column), self.spec.gaps, &rows.column(column).to_vec());
+        let coder = |column: usize| Coder::of(self.kind(column), &self.spec, &rows.column(column).to_vec());
         self.coders = (0..rows.ncols()).map(coder).collect();
         self.width = self.count_width();
     }
@@ -477,7 +480,7 @@ impl Encoder {
     }
 
     /// Whether learning a row may change the encoding of the next one, after the warm-up: a column
-    /// has been constant so far, or gaps are filled.
+    /// has been constant so far, or a filling follows the rows.
     pub(super) fn changes(&self) -> bool {
         self.coders.iter().any(Coder::changes)
     }
@@ -556,7 +559,7 @@ impl Encoder {
         cells.any(|(column, (coder, cell))| coder.is_set_by(self.kind(column), *cell))
     }
 
-    /// Updates the running means, which fill gaps, by a row that was learned.
+    /// Updates the means that fill gaps by a row that was learned.
     pub(super) fn count(&mut self, row: ArrayView1<'_, f64>) {
         self.each_known(row, Coder::count);
     }

@@ -34,6 +34,8 @@ def test_any_chunking_gives_the_error_of_the_whole(n_rows, cuts, offset, seed):
     np.testing.assert_allclose(
         error.baseline_rmse, np.sqrt(((targets[1:] - means) ** 2).mean(axis=0)), rtol=1e-6
     )
+    repeated = np.sqrt((np.diff(targets, axis=0) ** 2).mean(axis=0))
+    np.testing.assert_allclose(error.last_rmse, repeated, rtol=1e-6)
     np.testing.assert_allclose(error.r2, 1 - residual * (n_rows - 1) / spread, rtol=1e-5, atol=1e-6)
 
 

@@ -41,11 +41,11 @@ class _Sums:
 
 
 class RunningError(_Sums):
-    """Squared errors of prequential predictions, beside two baselines.
+    """Squared errors of prequential predictions, beside three baselines.
 
     The yardsticks are the mean of the targets before each row (what is predicted without
-    features) and the spread of the targets. The very first row, which nothing can predict, does
-    not count.
+    features), the last target, which is hard to beat where rows come in an order, and the spread
+    of the targets. The very first row, which nothing can predict, does not count.
 
     Attributes
     ----------
@@ -60,6 +60,8 @@ class RunningError(_Sums):
         self._spread = np.zeros(n_targets)  # of deviations from the mean
         self._model = np.zeros(n_targets)
         self._baseline = np.zeros(n_targets)
+        self._repeated = np.zeros(n_targets)
+        self._last = np.zeros(n_targets)
 
     @property
     def n_rows(self) -> int:
@@ -90,6 +92,9 @@ class RunningError(_Sums):
         self._baseline[place] += np.square((targets - before)[first:] / UNIT).sum()
         self._spread[place] += ((targets - before) / UNIT * ((targets - means) / UNIT)).sum()
         self._model[place] += np.square((targets - predictions)[first:] / UNIT).sum()
+        last = np.concatenate([[self._last[place]], targets[:-1]])
+        self._repeated[place] += np.square((targets - last)[first:] / UNIT).sum()
+        self._last[place] = targets[-1]
         self._mean[place] = means[-1]
         self._seen[place] += len(targets)
 
@@ -102,6 +107,11 @@ class RunningError(_Sums):
     def baseline_rmse(self) -> NDArray[np.float64]:
         """The same for the running mean."""
         return self._root_mean(self._baseline)
+
+    @property
+    def last_rmse(self) -> NDArray[np.float64]:
+        """The same for the last target."""
+        return self._root_mean(self._repeated)
 
     def _root_mean(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.sqrt(sums / np.maximum(self._seen - 1, 1)) * UNIT

@@ -64,8 +64,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         Whether numbers are standardized by the warm-up. False: they are taken as they are.
     missing : {"error", "fill"}, default="error"
         What becomes of gaps (None, NaN and the like): the row is refused, or numbers get the mean
-        of those in the rows before, with a feature that marks gaps if there were any in the
-        warm-up, and other kinds zeros.
+        of those in the rows before (experts: in the warm-up, so that it does not tell how late a
+        row is), with a feature that marks gaps if there were any in the warm-up, and other kinds
+        zeros.
     n_warm_up : int, default=500
         Rows of the warm-up, 1 or more, which fix scales and categories (see the Notes).
     verbose : bool, default=False

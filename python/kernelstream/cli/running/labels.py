@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kernelstream.cli.choices import WINDOW
 from kernelstream.cli.reading.batches import Batch, RefusedRowError
 from kernelstream.cli.running.late_labels import RowsSoFar
-from kernelstream.cli.running.task import Mask, Task, weights_of
+from kernelstream.cli.running.task import ENOUGH, LED, Mask, Task, weights_of
 from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.estimators.metrics import RunningMistakes
 from kernelstream.supervised.labels import Classes
@@ -152,6 +152,18 @@ class Labels(Task):
             titles.insert(1, f"in the last {self.window.size:,}")
             rates.insert(1, float(self.window.mean[0]))
         return [titles, [self._target, *(f"{rate:.2%}" for rate in rates)]]
+
+    @property
+    def in_order(self) -> str:
+        """See `Task.in_order`."""
+        error = self.error
+        led = error.last_rate <= error.rate and error.last_rate < LED * error.majority_rate
+        if error.n_rows < ENOUGH or not led:
+            return ""
+        return (
+            f"labels come in long runs: repeating the last one makes {error.last_rate:.2%} "
+            f"mistakes, the model {error.rate:.2%}"
+        )
 
     def _count(self, labels: NDArray[Any], predicted: NDArray[Any]) -> None:
         # A label that is not among the model's classes counts as a mistake.

@@ -377,6 +377,10 @@ class Learning:
         output = self._console if str(paths.predict_to) == "-" else Terminal()
         if progress.rows:
             session.task.summarize(output)
+            if how := session.task.in_order:
+                self._say(
+                    f"{how}: rows come in an order, and these errors say little of other rows"
+                )
         decided = {
             "targets missing": session.task.describe_missing,
             "bad cells": self._bad_cells.summary(),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kernelstream.cli.choices import WINDOW
 from kernelstream.cli.reading.batches import Batch
-from kernelstream.cli.running.task import Mask, Task, weights_of
+from kernelstream.cli.running.task import ENOUGH, LED, Mask, Task, weights_of
 from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.estimators.metrics import UNIT, RunningError
 from kernelstream.estimators.uncertainty import Prequential
@@ -100,6 +100,7 @@ class Numbers(Task):
             figures[f"error{suffix}"] = float(self.error.rmse[place])
             figures[f"window_error{suffix}"] = float(recent[place])
             figures[f"mean_error{suffix}"] = float(self.error.baseline_rmse[place])
+            figures[f"last_error{suffix}"] = float(self.error.last_rmse[place])
         return figures
 
     def _count(self, targets: NDArray[Any], predictions: NDArray[Any]) -> None:
@@ -125,16 +126,17 @@ class Numbers(Task):
         return list(columns.reshape(len(columns), len(self.predicted)).T)
 
     def _summary(self) -> list[list[str]]:
+        error = self.error
         errors = zip(
-            self._targets, self.error.rmse, self.error.baseline_rmse, self.error.r2, strict=True
+            self._targets, error.rmse, error.baseline_rmse, error.last_rmse, error.r2, strict=True
         )
-        titles = ["RMSE", "running mean's", "R²"]
+        titles = ["RMSE", "running mean's", "last target's", "R²"]
         rows = [
-            [name, f"{rmse:.5g}", f"{mean:.5g}", f"{r2:.4f}" if np.isfinite(r2) else "-"]
-            for name, rmse, mean, r2 in errors
+            [name, *(f"{size:.5g}" for size in sizes), f"{r2:.4f}" if np.isfinite(r2) else "-"]
+            for name, *sizes, r2 in errors
         ]
-        if not self.error.n_rows:
-            rows = [[name, "-", "-", "-"] for name in self._targets]
+        if not error.n_rows:
+            rows = [[name, "-", "-", "-", "-"] for name in self._targets]
         if self._coverage is not None:
             titles.append(f"inside {self._coverage:g} intervals")
             for row, inside, count in zip(rows, self._inside, self._n_intervals, strict=True):
@@ -144,6 +146,19 @@ class Numbers(Task):
             for row, loss in zip(rows, self.window.mean, strict=True):
                 row.insert(2, f"{np.sqrt(loss) * UNIT:.5g}")
         return [titles, *rows]
+
+    @property
+    def in_order(self) -> str:
+        """See `Task.in_order`."""
+        error = self.error
+        led = (error.last_rmse <= error.rmse) & (error.last_rmse < LED * error.baseline_rmse)
+        if error.n_rows < ENOUGH or not led.any():
+            return ""
+        place = int(led.argmax())
+        return (
+            f"the target {self._targets[place]} of one row predicts that of the next "
+            f"(RMSE {error.last_rmse[place]:.4g}) better than the model ({error.rmse[place]:.4g})"
+        )
 
     @property
     def _recent(self) -> str:

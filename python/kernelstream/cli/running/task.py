@@ -16,9 +16,16 @@ from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.cli.writing.messages import printable, say
 from kernelstream.estimators.metrics import RunningError, RunningMistakes
 
-__all__ = ["Mask", "Task", "weights_of"]
+__all__ = ["ENOUGH", "LED", "Mask", "Task", "weights_of"]
 
 Mask = NDArray[np.bool_]
+
+#: Rows from which on the last target is compared with the model.
+ENOUGH = 100
+
+#: Its error, as a share of that of the mean or the most frequent label, below which targets come in
+#: runs.
+LED = 0.5
 
 
 class Task(ABC):
@@ -70,6 +77,11 @@ class Task(ABC):
         if self.window.n_rows <= self.window.size:
             return ""
         return f"last {self.window.size:,}: {self._recent}"
+
+    @property
+    @abstractmethod
+    def in_order(self) -> str:
+        """By how much the last target predicts the next better than the model; empty if not."""
 
     def rises(self) -> str | None:
         """Describe a clear rise of the recent error; None without one."""

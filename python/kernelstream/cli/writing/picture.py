@@ -60,6 +60,7 @@ class History:
         shown = self._targets[:8]
         figure = Figure(figsize=(8.0, 1.2 + 2.6 * len(shown)), layout="constrained")
         rows = [count for count, _ in self.points]
+        is_label = bool(self.points) and "majority_error" in self.points[0][1]
         for ax, target in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
             suffix = "" if len(self._targets) == 1 else f"_{target}"
             lines = {
@@ -67,7 +68,11 @@ class History:
                 f"error{suffix}": ("all rows", "--", "tab:blue"),
                 f"mean_error{suffix}": ("running mean", ":", "tab:gray"),
                 "majority_error": ("most frequent label", ":", "tab:gray"),
-                "last_error": ("last label", "-.", "tab:gray"),
+                f"last_error{suffix}": (
+                    "last label" if is_label else "last target",
+                    "-.",
+                    "tab:gray",
+                ),
             }
             for name, (label, style, color) in lines.items():
                 if self.points and name in self.points[0][1]:
