@@ -175,3 +175,13 @@ def test_the_crate_lists_each_of_its_public_modules():
     listed = text.partition("//! The modules")[2].partition("//! A model")[0]
     named = re.findall(r"(?:- |, )\[`(\w+)`\]", listed.replace("\n//!  ", ""))
     assert sorted(named) == sorted(public)
+
+
+def test_each_file_of_the_crate_is_compiled():
+    for path in (ROOT / "src").rglob("*.rs"):
+        module = path.parent if path.name == "mod.rs" else path.with_suffix("")
+        if path.name == "lib.rs":
+            continue
+        root = module.parent / ("lib.rs" if module.parent == ROOT / "src" else "mod.rs")
+        declared = re.findall(r"^\s*(?:pub(?:\(\w+\))? )?mod (\w+);", root.read_text("utf-8"), re.M)
+        assert module.name in declared, f"{path.relative_to(ROOT)} is no module of {root.name}"
