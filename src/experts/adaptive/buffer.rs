@@ -19,8 +19,9 @@ const MIN_ROWS: usize = 256;
 /// change: [`restore`](Buffer::restore) undoes the change.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
-    /// Most rows of either kind.
-    max_rows: usize,
+    /// Most latest rows, and most rows of a reservoir, in which rows of all times should be as dense as in the latest.
+    max_latest: usize,
+    max_sampled: usize,
     /// Features, targets and outputs of a row.
     features: usize,
     outputs: usize,
@@ -81,9 +82,19 @@ pub(super) fn spread(count: usize, n: usize) -> Vec<usize> {
 }
 
 impl Buffer {
-    pub fn new(features: usize, outputs: usize, max_rows: usize) -> Self {
-        let (latest, reservoir) = (Rows::default(), Rows::default());
-        Self { max_rows, features, outputs, latest, reservoir, age: 0, history: None }
+    /// With this many latest rows, and twice as many of the reservoir; fewer wide ones.
+    pub fn new(features: usize, outputs: usize, latest_rows: usize) -> Self {
+        let most = |rows: usize| (MAX_NUMBERS / (features + outputs + 1)).min(rows).max(MIN_ROWS);
+        Self {
+            max_latest: most(latest_rows),
+            max_sampled: most(2 * latest_rows),
+            features,
+            outputs,
+            latest: Rows::default(),
+            reservoir: Rows::default(),
+            age: 0,
+            history: None,
+        }
     }
 
     /// Number of columns.
@@ -95,11 +106,6 @@ impl Buffer {
         self.features + self.outputs + 1
     }
 
-    /// Most rows of either kind.
-    fn capacity(&self) -> usize {
-        (MAX_NUMBERS / self.width()).min(self.max_rows).max(MIN_ROWS)
-    }
-
     /// Rows since the last change.
     pub fn age(&self) -> u64 {
         self.age
@@ -107,9 +113,9 @@ impl Buffer {
 
     /// Adds row `number` of the stream.
     pub fn add(&mut self, number: u64, x: ArrayView1<'_, f64>, y: ArrayView1<'_, f64>, weight: f64) {
-        let (width, capacity) = (self.width(), self.capacity());
+        let (width, capacity) = (self.width(), self.max_sampled);
         let row = || x.iter().chain(y.iter()).copied().chain(std::iter::once(weight));
-        self.latest.follow(self.age, capacity, number, row(), width);
+        self.latest.follow(self.age, self.max_latest, number, row(), width);
         self.reservoir.sample(self.age, capacity, number, row(), width);
         self.age += 1;
         if let Some((history, age)) = &mut self.history {
@@ -146,7 +152,8 @@ impl Buffer {
         if sample.first().is_none_or(|(first, _)| *first >= number) {
             return;
         }
-        let mut new = Self::new(self.features, self.outputs, self.max_rows);
+        let mut new =
+            Self { latest: Rows::default(), reservoir: Rows::default(), age: 0, history: None, ..*self };
         let history = self.history.clone().unwrap_or_else(|| (self.reservoir.clone(), self.age));
         for (number, row) in sample.into_iter().filter(|(other, _)| *other >= number) {
             let (x, rest) = row.split_at(self.features);
@@ -275,11 +282,11 @@ impl Buffer {
     pub fn read(
         (features, outputs): (usize, usize),
         n_seen: u64,
-        max_rows: usize,
+        latest_rows: usize,
         from: &Reader<'_>,
     ) -> Result<Self> {
-        let mut new = Self::new(features, outputs, max_rows);
-        let (capacity, width) = (new.capacity(), new.width());
+        let mut new = Self::new(features, outputs, latest_rows);
+        let width = new.width();
         [new.age] = from.counts("buffer.age")?;
         let mut history = (Rows::default(), 0);
         let mut kinds = vec![("latest", &mut new.latest), ("reservoir", &mut new.reservoir)];
@@ -290,18 +297,23 @@ impl Buffer {
         for (name, rows) in kinds {
             rows.numbers = from.all_counts(&format!("buffer.{name}.numbers"))?;
             rows.values = from.matrix_of(&format!("buffer.{name}.rows"), rows.numbers.len(), width)?;
-            let sound = rows.numbers.len() <= capacity
-                && rows.numbers.iter().all(|number| *number < n_seen)
+            let sound = rows.numbers.iter().all(|number| *number < n_seen)
                 && rows.values.chunks_exact(width).all(|row| row[width - 1] >= 0.0);
             if !sound {
                 return Err(Error::file(format!("buffer.{name} holds rows that the stream has not")));
             }
         }
-        let fits =
-            |age: u64, rows: &Rows| age <= n_seen && age.min(capacity as u64) == rows.numbers.len() as u64;
-        if !fits(new.age, &new.reservoir) || !fits(history.1, &history.0) {
+        // In former files the reservoir had as many rows as the latest.
+        let fits = |most: usize| {
+            let holds =
+                |age: u64, rows: &Rows| age <= n_seen && age.min(most as u64) == rows.numbers.len() as u64;
+            holds(new.age, &new.reservoir) && holds(history.1, &history.0)
+        };
+        let size = [new.max_sampled, new.max_latest].into_iter().find(|size| fits(*size));
+        let Some(size) = size.filter(|_| new.latest.numbers.len() <= new.max_latest) else {
             return Err(Error::file("buffer.age is not that of its rows"));
-        }
+        };
+        new.max_sampled = size;
         new.history = (history.1 > 0).then_some(history);
         Ok(new)
     }
@@ -319,6 +331,28 @@ mod tests {
             buffer.add(i as u64, ArrayView1::from(&[0.0]), ArrayView1::from(&[y]), 1.0);
         }
         buffer.targets_come_in_runs(256, 4.0)
+    }
+
+    #[test]
+    fn a_former_file_with_a_smaller_reservoir_continues_with_it() {
+        let rows = |buffer: &mut Buffer, numbers: std::ops::Range<u64>| {
+            for t in numbers {
+                buffer.add(t, ArrayView1::from(&[normal(1, t)]), ArrayView1::from(&[normal(2, t)]), 1.0);
+            }
+        };
+        let mut former = Buffer::new(1, 1, 300);
+        former.max_sampled = former.max_latest;
+        rows(&mut former, 0..2000);
+        let mut out = Writer::default();
+        former.write(&mut out);
+        let bytes = out.finish("buffer", serde_json::Value::Null, serde_json::Value::Null).unwrap();
+        let read = |n_seen| Buffer::read((1, 1), n_seen, 300, &Reader::open(&bytes).unwrap());
+        let mut again = read(2000).unwrap();
+        assert!(read(1999).is_err());
+        for buffer in [&mut former, &mut again] {
+            rows(buffer, 2000..4000);
+        }
+        assert_eq!((again.reservoir.numbers.len(), again.sample().x), (300, former.sample().x));
     }
 
     #[test]

@@ -176,7 +176,8 @@ pub struct RefitParams {
     /// The rows so far over the fewest rows between refits where a column is out of range; half of it where such a column is
     /// monotone, as time is.
     pub range_refits: u64,
-    /// Latest rows, and rows of the reservoir of all, that the sample for a refit holds.
+    /// Latest rows that the sample for a refit holds. Of the reservoir of all it holds twice as many, so that rows of one kind
+    /// are not too few where they all came early.
     pub sample_rows: usize,
     /// Rows from which experts with cells are added, and the leading transform alone is tried.
     pub cell_rows: u64,

@@ -454,8 +454,10 @@ fn a_buffer_has_the_latest_rows_and_some_of_all() {
     let rows = buffer.sample().x.column(0).to_vec();
     assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
     assert!(rows.ends_with(&[19_998.0, 19_999.0]));
+    let latest = rows.iter().filter(|t| **t >= 17_952.0).count();
     let early = rows.iter().filter(|t| **t < 10_000.0).count();
-    assert!((900..1150).contains(&early), "{early} of the first half");
+    assert_eq!(latest, 2048);
+    assert!((1900..2200).contains(&early), "{early} of the first half");
     buffer.forget_before(19_900);
     assert_eq!((buffer.age(), buffer.sample().x.nrows()), (100, 100));
 }
