@@ -14,8 +14,6 @@ const MAX_BLOCKS: usize = 64;
 pub struct DriftParams {
     /// Rows of a block.
     pub block_rows: u64,
-    /// Fewest earlier blocks that a block is compared with.
-    pub min_blocks: usize,
     /// The stream has drifted if the mean error of a block is above the median of earlier blocks by this factor ...
     pub ratio: f64,
     /// ... and by this many standard errors: rare large errors, such as those of labels, are more in some blocks by chance.
@@ -26,7 +24,7 @@ pub struct DriftParams {
 
 impl Default for DriftParams {
     fn default() -> Self {
-        Self { block_rows: 256, min_blocks: 3, ratio: 1.6, standard_errors: 3.0, range_share: 0.1 }
+        Self { block_rows: 256, ratio: 1.6, standard_errors: 3.0, range_share: 0.1 }
     }
 }
 
@@ -85,7 +83,7 @@ impl Drift {
     /// Ends a block. Errors have increased if they are `ratio` times those of earlier blocks.
     /// `counts`: whether it matters that this column is out of range.
     pub fn end(&mut self, ratio: f64, counts: impl Fn(usize) -> bool) -> Verdict {
-        let DriftParams { min_blocks, standard_errors, range_share, .. } = self.params;
+        let DriftParams { standard_errors, range_share, .. } = self.params;
         let rows = self.params.block_rows as f64;
         let mean = self.sum / rows;
         let uncertain = ((self.squares / rows - mean * mean).max(0.0) / rows).sqrt();
@@ -100,8 +98,7 @@ impl Drift {
         self.beyond.fill(0);
         before.sort_by(f64::total_cmp);
         let median = before.get(before.len() / 2).copied().unwrap_or(f64::INFINITY);
-        if before.len() >= min_blocks && mean > ratio * median && mean > median + standard_errors * uncertain
-        {
+        if mean > ratio * median && mean > median + standard_errors * uncertain {
             Verdict::Errors
         } else if beyond {
             Verdict::Ranges

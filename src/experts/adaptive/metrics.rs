@@ -125,9 +125,9 @@ impl<'a> Metrics<'a> {
 
     /// The same for many columns: directions are those of the function with the diagonal metric.
     fn of_many_columns(&self, columns: &[Column]) -> Result<Vec<Candidate>> {
-        let MetricParams { rounds, wide_rows, wide_rounds, .. } = *self.params;
+        let MetricParams { rounds, wide_rounds, smooth_points, .. } = *self.params;
         let x = transformed(columns, self.rows.0.view());
-        let some = spread(self.n.min(wide_rows * self.size), self.n);
+        let some = spread(self.n.min((smooth_points + 1) * self.size), self.n);
         let some = [&x, &self.rows.1].map(|all| all.select(Axis(0), &some));
         let few = self.agop((&some[0], &some[1]), false, Agop::none(x.ncols()), rounds)?;
         let many = self.agop((&some[0], &some[1]), false, few.clone(), wide_rounds.saturating_sub(rounds))?;

@@ -102,7 +102,8 @@ impl Default for SelectionParams {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricParams {
-    /// Points of the smooth function whose gradients are taken, for each point of an expert.
+    /// Points of the smooth function whose gradients are taken, for each point of an expert. Where there are more columns than
+    /// directions it is fitted to as many rows and one more for each.
     pub smooth_points: usize,
     /// Its regularization.
     pub smooth_regularization: f64,
@@ -120,9 +121,7 @@ pub struct MetricParams {
     pub irrelevant_columns: usize,
     /// Rounds that leave less weight to irrelevant columns each.
     pub irrelevant_rounds: usize,
-    /// Rows for each point of an expert, where there are more columns than directions.
-    pub wide_rows: usize,
-    /// Rounds there.
+    /// Rounds where there are more columns than directions.
     pub wide_rounds: usize,
     /// Factor of the held-out error of metrics with many free numbers: these fit few rows by chance.
     pub penalty: f64,
@@ -150,7 +149,6 @@ impl Default for MetricParams {
             plain_rows: 400,
             irrelevant_columns: 12,
             irrelevant_rounds: 4,
-            wide_rows: 4,
             wide_rounds: 5,
             penalty: 1.2,
             max_relevant_share: 2.0 / 3.0,
@@ -169,13 +167,10 @@ pub struct RefitParams {
     /// Rows since the last change with which the first refit comes.
     pub first_rows: u64,
     /// How many times as many rows the next refit takes, and the rows so far over the fewest rows between refits where a mean
-    /// moves.
+    /// moves or a monotone column, as time is, is out of range; half as many where another column is out of range.
     pub growth: u64,
     /// Fewest rows between refits that are not scheduled.
     pub min_rows: u64,
-    /// The rows so far over the fewest rows between refits where a column is out of range; half of it where such a column is
-    /// monotone, as time is.
-    pub range_refits: u64,
     /// Latest rows that the sample for a refit holds. Of the reservoir of all it holds twice as many, so that rows of one kind
     /// are not too few where they all came early.
     pub sample_rows: usize,
@@ -198,8 +193,6 @@ pub struct RefitParams {
     pub recent_settings: usize,
     /// Share of the weight that experts with short memory need for drift to be assumed.
     pub drifting_share: f64,
-    /// The drift detector's ratio while drift continues.
-    pub drifting_ratio: f64,
     /// Points of an exact expert for each of another.
     pub exact_points: usize,
     /// Refits that an expert with forgetting survives under drift if it has weight.
@@ -217,7 +210,6 @@ impl Default for RefitParams {
             sample_rows: 2048,
             growth: 3,
             min_rows: 512,
-            range_refits: 8,
             cell_rows: 1024,
             small_cell_rows: 128,
             max_small_cells: 64,
@@ -227,7 +219,6 @@ impl Default for RefitParams {
             forgetting_points: [3, 4, 6, 6, 6],
             recent_settings: 2,
             drifting_share: 0.5,
-            drifting_ratio: 6.0,
             exact_points: 5,
             drifting_refits: 4,
             min_weight: 1e-3,
@@ -306,9 +297,8 @@ pub struct OrderParams {
     /// Variance of a label before a block, as a share of that in it, below which larger errors in the block are no change:
     /// nearly no row of it was known.
     pub variance: f64,
-    /// Blocks after a change at which, unless rows came in an order in between, the rows before it are forgotten.
-    pub blocks_to_confirm: u64,
     /// Blocks for which rows are still taken to come in an order after one that did: labels in blocks change within others.
+    /// After a change and twice as many blocks, unless rows came in an order in between, the rows before it are forgotten.
     pub blocks_kept: u64,
     /// Rows continue the order if the squared distance of their mean to that of the latest rows is below this share of that
     /// to the mean of all rows.
@@ -327,7 +317,6 @@ impl Default for OrderParams {
             constant_weight: 0.05,
             autocorrelation: 4.0,
             variance: 0.1,
-            blocks_to_confirm: 8,
             blocks_kept: 4,
             continuation: 0.5,
             movement: 0.5,
@@ -349,7 +338,7 @@ pub struct TreeParams {
     pub tried_columns: usize,
     /// Fewest rows of a node that is cut.
     pub min_rows: usize,
-    /// Rows with the mean of the node above that each node has besides its own.
+    /// Rows with the mean of the node above that each node has besides its own, and rows of mean 0 of each boosted leaf.
     pub shrinkage: f64,
     /// Fewest rows of the nodes by which the three experts of the forest predict.
     pub node_rows: [f64; 3],
@@ -359,8 +348,6 @@ pub struct TreeParams {
     pub depth: usize,
     /// Share of the fitted values of each tree that is added.
     pub rate: f64,
-    /// Rows of mean 0 that each leaf has besides its own.
-    pub leaf_shrinkage: f64,
     /// Quantiles of a column at which it may be cut.
     pub quantiles: usize,
     /// How many of them are tried for a tree.
@@ -384,7 +371,6 @@ impl Default for TreeParams {
             rounds: [40, 120, 250],
             depth: 6,
             rate: 0.1,
-            leaf_shrinkage: 3.0,
             quantiles: 250,
             tried_quantiles: 32,
             boosted_columns: 32,

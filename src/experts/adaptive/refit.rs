@@ -165,7 +165,7 @@ impl State {
     /// Decisions at the end of a block of rows.
     fn look_at_block(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         let (n_seen, block) = (self.met, self.block());
-        let RefitParams { min_rows, range_refits, drifting_ratio, .. } = spec.params.refits;
+        let RefitParams { min_rows, growth, .. } = spec.params.refits;
         if !n_seen.is_multiple_of(block) {
             return Ok(());
         }
@@ -173,9 +173,10 @@ impl State {
         let buffer = &self.buffer;
         let clocks = LazyCell::new(|| buffer.clocks(&spec.params));
         let left = |share: u64| since >= min_rows.max(n_seen / share);
-        let counts = |k: usize| left(range_refits) && (left((range_refits / 2).max(1)) || !clocks[k]);
+        let counts = |k: usize| left(2 * growth) && (left(growth) || !clocks[k]);
+        // Where drift was assumed, some more is no news.
         let verdict =
-            self.drift.end(if self.follows { drifting_ratio } else { spec.params.drift.ratio }, counts);
+            self.drift.end(if self.follows { f64::INFINITY } else { spec.params.drift.ratio }, counts);
         let parameters = &spec.params.order;
         // Numbers near to the latest ones may have moved to another scale, which labels cannot.
         let in_runs = self.loss.is_margin() && self.latest_targets_lead();
@@ -190,12 +191,12 @@ impl State {
             // The block in which the change was detected also had rows from before it.
             return self.begin_of_latest(spec);
         }
-        if !self.buffer.is_whole() && n_seen - self.changed >= parameters.blocks_to_confirm * block {
+        if !self.buffer.is_whole() && n_seen - self.changed >= 2 * parameters.blocks_kept * block {
             self.confirm_change();
         }
         let soon = self.movement.first_varies(self.buffer.n_features());
-        let moved = (soon || since >= min_rows.max(n_seen / spec.params.refits.growth))
-            && self.movement.exceeds(parameters.movement);
+        let moved =
+            (soon || since >= min_rows.max(n_seen / growth)) && self.movement.exceeds(parameters.movement);
         match verdict {
             Verdict::Errors if ordered || self.hardly_varied() => {
                 self.ordered = parameters.blocks_kept;

@@ -409,7 +409,7 @@ impl TreeParams {
             rounds: self.rounds[STAGES - 1],
             depth: self.depth.min(10),
             rate: self.rate,
-            shrinkage: self.leaf_shrinkage,
+            shrinkage: self.shrinkage,
             quantiles: self.quantiles,
             tried_quantiles: self.tried_quantiles,
             tried_columns: self.boosted_columns,
