@@ -199,7 +199,7 @@ def test_figures_are_lines_of_json_and_a_picture(table, tmp_path):
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.DriftWarning")
 @pytest.mark.parametrize("target", ["y", "label"])
 @pytest.mark.parametrize("experts", [False, True])
-def test_rows_in_an_order_of_the_target_are_told(tmp_path, target, experts):
+def test_rows_in_an_order_of_the_target_are_reported(tmp_path, target, experts):
     rng = np.random.default_rng(3)
     x = rng.normal(size=(1500, 2))
     y = np.sin(x[:, 0]) + x[:, 1]
@@ -207,14 +207,14 @@ def test_rows_in_an_order_of_the_target_are_told(tmp_path, target, experts):
     if target == "label":
         frame["label"] = np.where(y > 0, "high", "low")
         del frame["y"]
-    for order, told in (("sorted", True), ("random", False)):
-        rows = frame.sort_values(target, kind="stable") if told else frame
+    for order, is_sorted in (("sorted", True), ("random", False)):
+        rows = frame.sort_values(target, kind="stable") if is_sorted else frame
         rows.to_csv(tmp_path / f"{order}.csv", index=False)
         options = ["--experts"] if experts else ["--learner", "ridge:1e-2"]
         result = run("learn", tmp_path / f"{order}.csv", "-t", target, *options)
         assert result.exit_code == 0, result.output
         assert f"last {'label' if target == 'label' else 'target'}'s" in result.stdout
-        assert ("these errors say little of other rows" in result.stderr) == told
+        assert ("these errors say little of other rows" in result.stderr) == is_sorted
 
 
 def test_drift_is_hinted_at_once(table):
