@@ -183,5 +183,7 @@ def test_each_file_of_the_crate_is_compiled():
         if path.name == "lib.rs":
             continue
         root = module.parent / ("lib.rs" if module.parent == ROOT / "src" else "mod.rs")
-        declared = re.findall(r"^\s*(?:pub(?:\(\w+\))? )?mod (\w+);", root.read_text("utf-8"), re.M)
+        declared = re.findall(
+            r"^\s*(?:pub(?:\(\w+\))? )?mod (\w+);", root.read_text("utf-8"), re.MULTILINE
+        )
         assert module.name in declared, f"{path.relative_to(ROOT)} is no module of {root.name}"

@@ -171,8 +171,8 @@ pub struct RefitParams {
     pub growth: u64,
     /// Fewest rows between refits that are not scheduled.
     pub min_rows: u64,
-    /// Latest rows that the sample for a refit holds. Of the reservoir of all it holds twice as many, so that rows of one kind
-    /// are not too few where they all came early.
+    /// Latest rows that the sample for a refit holds. The reservoir of all has twice as many, so that rows of one kind are not
+    /// too few in it where they all came early.
     pub sample_rows: usize,
     /// Rows from which experts with cells are added, and the leading transform alone is tried.
     pub cell_rows: u64,
