@@ -178,12 +178,11 @@ def test_the_crate_lists_each_of_its_public_modules():
 
 
 def test_each_file_of_the_crate_is_compiled():
+    declaration = re.compile(r"^\s*(?:pub(?:\(\w+\))? )?mod (\w+);", re.MULTILINE)
     for path in (ROOT / "src").rglob("*.rs"):
         module = path.parent if path.name == "mod.rs" else path.with_suffix("")
         if path.name == "lib.rs":
             continue
         root = module.parent / ("lib.rs" if module.parent == ROOT / "src" else "mod.rs")
-        declared = re.findall(
-            r"^\s*(?:pub(?:\(\w+\))? )?mod (\w+);", root.read_text("utf-8"), re.MULTILINE
-        )
+        declared = declaration.findall(root.read_text(encoding="utf-8"))
         assert module.name in declared, f"{path.relative_to(ROOT)} is no module of {root.name}"
