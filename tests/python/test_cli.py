@@ -87,9 +87,11 @@ def test_the_summary_agrees_with_the_library(frame, tmp_path):
     rmse = np.sqrt(np.mean((predictions - frame["y"])[1:] ** 2))
     means = frame["y"].expanding().mean().shift()
     baseline = np.sqrt(np.mean((means - frame["y"])[1:] ** 2))
-    row = re.search(r"^y +(\S+) +(\S+) +(\S+)$", result.stdout, re.MULTILINE)
+    last = np.sqrt(np.mean(frame["y"].diff()[1:] ** 2))
+    row = re.search(r"^y +(\S+) +(\S+) +(\S+) +(\S+)$", result.stdout, re.MULTILINE)
     assert float(row[1]) == pytest.approx(rmse, rel=1e-4)
     assert float(row[2]) == pytest.approx(baseline, rel=1e-4)
+    assert float(row[3]) == pytest.approx(last, rel=1e-4)
     assert re.search(rf"points stored +{model.n_stored_:,}\b", result.stdout)
     assert re.search(rf"rows learned +{N:,}\b", result.stdout)
 
