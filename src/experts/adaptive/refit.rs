@@ -195,8 +195,7 @@ impl State {
             self.confirm_change();
         }
         let soon = self.movement.first_varies(self.buffer.n_features());
-        let moved =
-            (soon || since >= min_rows.max(n_seen / growth)) && self.movement.exceeds(parameters.movement);
+        let moved = (soon || left(growth)) && self.movement.exceeds(parameters.movement);
         match verdict {
             Verdict::Errors if ordered || self.hardly_varied() => {
                 self.ordered = parameters.blocks_kept;

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kernelstream.cli.choices import WINDOW
 from kernelstream.cli.reading.batches import Batch, RefusedRowError
 from kernelstream.cli.running.late_labels import RowsSoFar
-from kernelstream.cli.running.task import ENOUGH, LED, Mask, Task, weights_of
+from kernelstream.cli.running.task import Mask, Task, last_leads, weights_of
 from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.estimators.metrics import RunningMistakes
 from kernelstream.supervised.labels import Classes
@@ -157,8 +157,7 @@ class Labels(Task):
     def in_order(self) -> str:
         """See `Task.in_order`."""
         error = self.error
-        led = error.last_rate <= error.rate and error.last_rate < LED * error.majority_rate
-        if error.n_rows < ENOUGH or not led:
+        if not last_leads(error.n_rows, error.last_rate, error.rate, error.majority_rate):
             return ""
         return (
             f"labels come in long runs: repeating the last one makes {error.last_rate:.2%} "

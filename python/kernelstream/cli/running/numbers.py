@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kernelstream.cli.choices import WINDOW
 from kernelstream.cli.reading.batches import Batch
-from kernelstream.cli.running.task import ENOUGH, LED, Mask, Task, weights_of
+from kernelstream.cli.running.task import Mask, Task, last_leads, weights_of
 from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.estimators.metrics import UNIT, RunningError
 from kernelstream.estimators.uncertainty import Prequential
@@ -151,10 +151,10 @@ class Numbers(Task):
     def in_order(self) -> str:
         """See `Task.in_order`."""
         error = self.error
-        led = (error.last_rmse <= error.rmse) & (error.last_rmse < LED * error.baseline_rmse)
-        if error.n_rows < ENOUGH or not led.any():
+        leads = last_leads(error.n_rows, error.last_rmse, error.rmse, error.baseline_rmse)
+        if not leads.any():
             return ""
-        place = int(led.argmax())
+        place = int(leads.argmax())
         return (
             f"the target {self._targets[place]} of one row predicts that of the next "
             f"(RMSE {error.last_rmse[place]:.4g}) better than the model ({error.rmse[place]:.4g})"

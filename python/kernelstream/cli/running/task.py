@@ -16,16 +16,16 @@ from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.cli.writing.messages import printable, say
 from kernelstream.estimators.metrics import RunningError, RunningMistakes
 
-__all__ = ["ENOUGH", "LED", "Mask", "Task", "weights_of"]
+__all__ = ["Mask", "Task", "last_leads", "weights_of"]
 
 Mask = NDArray[np.bool_]
 
-#: Rows from which on the last target is compared with the model.
-ENOUGH = 100
+# Rows from which on the last target is compared with the model.
+_ENOUGH = 100
 
-#: Its error, as a share of that of the mean or the most frequent label, below which targets come in
-#: runs.
-LED = 0.5
+# Its error, as a share of that of the mean or the most frequent label, below which targets come in
+# runs.
+_LED = 0.5
 
 
 class Task(ABC):
@@ -127,3 +127,13 @@ class Task(ABC):
 def weights_of(known: Mask) -> NDArray[np.float64] | None:
     """Give weights by which a row without a target is predicted in its turn, and not learned."""
     return None if known.all() else known.astype(np.float64)
+
+
+def last_leads(n_rows: int, last: Any, model: Any, baseline: Any) -> NDArray[np.bool_]:
+    """Tell for each target whether the last one predicts the next better than the model does.
+
+    Errors are over this many rows: of the last target, the model, and the mean or the most
+    frequent label.
+    """
+    enough = n_rows >= _ENOUGH
+    return np.atleast_1d(enough & (last <= model) & (last < _LED * baseline))
