@@ -143,28 +143,37 @@ static ORDINARY_SQUARES: LazyLock<[f64; 2]> = LazyLock::new(|| ORDINARY.map(|pla
 /// which the combined step is the gradient of one function.
 #[cold]
 fn in_order(places: &[f64; LEVELS]) -> [f64; LEVELS] {
-    let mut pools = [(0.0, 0.0, 0); LEVELS];
+    let mut pools = [(0.0_f64, 0.0, 0); LEVELS];
     let mut n = 0;
     for (place, step) in places.iter().zip(STEPS) {
-        pools[n] = (0.5 * place.ln(), step.recip(), 1);
+        pools[n] = (*place, step.recip(), 1);
         n += 1;
         while n > 1 && pools[n - 2].0 > pools[n - 1].0 {
+            // Means of log places. Most rows have one pair or two out of order.
             let ((a, of_a, levels), (b, of_b, more)) = (pools[n - 2], pools[n - 1]);
-            pools[n - 2] = (a + of_b / (of_a + of_b) * (b - a), of_a + of_b, levels + more);
+            pools[n - 2] = (a * (b / a).powf(of_b / (of_a + of_b)), of_a + of_b, levels + more);
             n -= 1;
         }
     }
     let (mut out, mut level) = ([0.0; LEVELS], 0);
     for (place, _, levels) in &pools[..n] {
-        let [low, high] = ORDINARY;
-        let further = |distance: f64| 0.5 * (2.0 * distance).exp_m1();
-        let reach =
-            place.clamp(low, high) + further((place - high).max(0.0)) - further((low - place).max(0.0));
-        let square = (2.0 * reach).exp().clamp(FARTHEST.recip(), FARTHEST);
-        out[level..level + levels].fill(square);
+        out[level..level + levels].fill(reach_at(*place));
         level += levels;
     }
     out
+}
+
+/// The square of the half-width at a place, given its square: equal if [`ORDINARY`].
+fn reach_at(square: f64) -> f64 {
+    let [least, most] = *ORDINARY_SQUARES;
+    if (least..=most).contains(&square) {
+        return square;
+    }
+    let place = 0.5 * square.ln();
+    let [low, high] = ORDINARY;
+    let further = |distance: f64| 0.5 * (2.0 * distance).exp_m1();
+    let reach = place.clamp(low, high) + further((place - high).max(0.0)) - further((low - place).max(0.0));
+    (2.0 * reach).exp().clamp(FARTHEST.recip(), FARTHEST)
 }
 
 /// Log half-widths are approximately linear in this function of the level: exactly for exponential

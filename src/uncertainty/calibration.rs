@@ -127,12 +127,19 @@ impl Calibration {
         self.record.meet(output, made, limited);
         let errors = std::iter::once(target - made);
         if spread < f64::INFINITY {
-            let corrected = spread * self.profile.factor(output, made);
+            let corrected = spread * self.profile.meet(output, made, (target - made) / spread);
             self.learn_errors(output, errors, &mut [score(made, target, corrected * corrected)]);
-            self.profile.meet(output, made, (target - made) / spread);
         } else {
             self.learn_errors(output, errors, &mut []);
         }
+    }
+
+    /// The squared error in units of its spread, corrected for the size of errors near the
+    /// prediction, which learns it; given the square of the spread.
+    #[inline]
+    pub(super) fn corrected_score(&mut self, (output, made, target): (usize, f64, f64), spread: f64) -> f64 {
+        let factor = self.profile.meet(output, made, (target - made) / spread.sqrt());
+        score(made, target, spread * factor * factor)
     }
 
     /// Records `n` rows, which `at` returns by row and output, and the squares of their scores,
@@ -199,6 +206,7 @@ impl Calibration {
         }
         self.first.iter_mut().zip(&later.first).for_each(|(first, later)| first.follow(later));
         self.record.follow(&later.record);
+        self.profile.follow(&later.profile, keep);
         self.levels.follow(&later.levels, keep);
     }
 

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::calibration::score;
 use super::{Calibration, Diagnostics, Evidence, Noise, Prequential, Spread};
 use crate::error::Result;
 use crate::online::tally::Tally;
@@ -52,7 +51,7 @@ impl<'a> LearnedRows<'a> {
 impl Errors {
     /// Initial state for `n` outputs.
     pub fn new(outputs: usize) -> Self {
-        Self::of(Noise::new(outputs), Calibration::new(outputs), Tally::default())
+        Self::of(Noise::new(outputs), Calibration::by_prediction(outputs), Tally::default())
     }
 
     fn of(noise: Noise, calibration: Calibration, novel: Tally) -> Self {
@@ -116,7 +115,7 @@ impl Errors {
             for (c, scores) in scores.iter_mut().enumerate() {
                 let spread = factor * noise.variance(c);
                 if spread < f64::INFINITY {
-                    scores.push(score(made[c], y[c], spread));
+                    scores.push(calibration.corrected_score((c, made[c], y[c]), spread));
                 }
             }
             let weight = rows.weights.map_or(1.0, |weights| weights[i]);

@@ -51,6 +51,15 @@ pub(super) struct Course {
 }
 
 impl Mean {
+    /// Adds the mean of later rows, which multiply the rows of this one by a factor.
+    fn follow(&mut self, later: Self, keep: f64) {
+        let rows = keep * self.rows + later.rows;
+        if rows > 0.0 {
+            self.value += later.rows / rows * (later.value - self.value);
+            self.rows = rows.min(PARAMS.memory);
+        }
+    }
+
     /// The mean root of Gaussian errors in units of their deviation, as if of a few rows: the first
     /// error of a stream may be an outlier.
     pub const GAUSSIAN: Self = Self { value: 0.822, rows: 5.0 };
@@ -63,27 +72,37 @@ impl Course {
     }
 
     /// The knot below a prediction, and the weight of the next.
+    #[inline]
     fn place(&self, made: f64) -> (usize, f64) {
         let deviation = self.variance.sqrt();
         let far = if deviation > 0.0 { (made - self.prediction.value) / deviation } else { 0.0 };
         let last = (KNOTS - 1) as f64;
         let place = (far.clamp(-PARAMS.range, PARAMS.range) + PARAMS.range) / (2.0 * PARAMS.range) * last;
-        let knot = (0..KNOTS - 1).rev().find(|knot| place >= *knot as f64).unwrap_or(0);
+        let knot = (place as usize).min(KNOTS - 2);
         (knot, place - knot as f64)
     }
 
     /// Ratio of the size of errors near such a prediction to the usual size.
     fn factor(&self, made: f64) -> f64 {
+        self.factor_of(self.place(made))
+    }
+
+    #[inline]
+    fn factor_of(&self, place: (usize, f64)) -> f64 {
         if self.all.value <= 0.0 {
             return 1.0;
         }
-        let root = self.root_at(made);
+        let root = self.root_of(place);
         root * root
     }
 
     /// The same of the roots of errors.
     pub fn root_at(&self, made: f64) -> f64 {
-        let (knot, share) = self.place(made);
+        self.root_of(self.place(made))
+    }
+
+    #[inline]
+    fn root_of(&self, (knot, share): (usize, f64)) -> f64 {
         let of = |knot: &Mean| {
             (knot.value * knot.rows + PARAMS.prior_rows * self.all.value)
                 / ((knot.rows + PARAMS.prior_rows) * self.all.value)
@@ -98,23 +117,43 @@ impl Course {
         (self.knots.iter().map(square).sum(), self.knots.iter().filter(|knot| knot.rows > 1.0).count())
     }
 
-    fn meet(&mut self, made: f64, error: f64) {
+    /// The [`factor`](Self::factor) of a prediction before its error, in units of its spread, is recorded.
+    fn meet(&mut self, made: f64, error: f64) -> f64 {
+        let place = self.place(made);
+        let factor = self.factor_of(place);
         let mut root = error.sqrt();
         if self.all.value > 0.0 {
             root = root.min(PARAMS.clip * self.all.value);
         }
         self.all.meet(root, 1.0);
-        self.meet_root(made, root);
+        self.meet_root_of(place, made, root);
+        factor
     }
 
     /// Records the root of an error but for the overall mean.
     pub fn meet_root(&mut self, made: f64, root: f64) {
-        let (knot, share) = self.place(made);
+        self.meet_root_of(self.place(made), made, root);
+    }
+
+    #[inline]
+    fn meet_root_of(&mut self, (knot, share): (usize, f64), made: f64, root: f64) {
         self.knots[knot].meet(root, 1.0 - share);
         self.knots[knot + 1].meet(root, share);
         let far = made - self.prediction.value;
         let share = self.prediction.meet(made, 1.0);
         self.variance += share * ((1.0 - share) * (far * far).min(FARTHEST) - self.variance);
+    }
+
+    /// Adds the sizes of later errors, which multiply the rows of these by a factor. The knots are
+    /// those of either's own predictions, which are taken to be alike.
+    fn follow(&mut self, later: &Self, keep: f64) {
+        let rows = [keep * self.prediction.rows, later.prediction.rows];
+        let share = if rows[1] > 0.0 { rows[1] / (rows[0] + rows[1]) } else { 0.0 };
+        let far = later.prediction.value - self.prediction.value;
+        self.variance += share * (later.variance + (1.0 - share) * (far * far).min(FARTHEST) - self.variance);
+        self.prediction.follow(later.prediction, keep);
+        self.all.follow(later.all, keep);
+        self.knots.iter_mut().zip(&later.knots).for_each(|(own, later)| own.follow(*later, keep));
     }
 
     /// The state as numbers, of this number.
@@ -166,11 +205,20 @@ impl Profile {
         self.outputs.get(output).map_or(1.0, |course| course.factor(made))
     }
 
-    /// Records the error of a prediction, in units of its spread.
-    pub fn meet(&mut self, output: usize, made: f64, error: f64) {
-        if let Some(course) = self.outputs.get_mut(output).filter(|_| error.is_finite() && made.is_finite()) {
-            course.meet(made, error.abs());
+    /// Records the error of a prediction, in units of its spread; returns the
+    /// [`factor`](Self::factor) before.
+    #[inline]
+    pub fn meet(&mut self, output: usize, made: f64, error: f64) -> f64 {
+        match self.outputs.get_mut(output) {
+            Some(course) if error.is_finite() && made.is_finite() => course.meet(made, error.abs()),
+            Some(course) => course.factor(made),
+            None => 1.0,
         }
+    }
+
+    /// Adds the sizes of later errors, which multiply the rows of these by a factor.
+    pub fn follow(&mut self, later: &Self, keep: f64) {
+        self.outputs.iter_mut().zip(&later.outputs).for_each(|(own, later)| own.follow(later, keep));
     }
 
     pub fn write(&self, out: &mut Writer) {

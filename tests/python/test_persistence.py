@@ -255,7 +255,8 @@ def test_missing_configuration(key, saved, refused):
 
 def test_missing_array(saved, refused):
     config, arrays = unpack(saved)
-    for name in arrays:
+    # Files of earlier models have no sizes of errors by prediction, which then count as equal.
+    for name in arrays.keys() - {"calibration.profile"}:
         refused(pack(config, {n: a for n, a in arrays.items() if n != name}))
 
 
