@@ -151,13 +151,13 @@ impl Budgeted {
                 y,
                 stride: y.len(),
                 leverages: &[0.0],
-                novel: &[false],
+                novelties: &[f64::NAN],
                 weights: Some(&[weight]),
                 forgetting: 1.0,
             };
             self.errors.meet(&row, &mut prequential.rows(i..i + 1));
         } else {
-            self.errors.record(i, sum.prediction(), 0.0, prequential);
+            self.errors.record(i, sum.prediction(), (0.0, f64::NAN), prequential);
         }
         self.n_seen += 1;
         Ok(())

@@ -216,6 +216,7 @@ impl Round {
         mixture.learn_from(Said { made: &self.made, sure: &self.sure }, mixed.made, target, weight);
         better.record(place, calibration, prequential);
         if weight > 0.0 {
+            calibration.meet_novelty(place.1, better.novelty);
             calibration.meet(place.1, better.made, (came, target), better.spread);
         }
         (better.made, target)
@@ -257,6 +258,11 @@ impl Mixed {
         Self { spread: factor * self.spread, ..self }
     }
 
+    /// The same, if the row is at least as novel as this.
+    pub fn as_novel(self, least: f64) -> Self {
+        Self { novelty: self.novelty.max(least), ..self }
+    }
+
     /// Another prediction instead.
     pub fn moved(self, made: f64) -> Self {
         Self { made, ..self }
@@ -270,7 +276,7 @@ impl Mixed {
         prequential: &mut Prequential<'_>,
     ) {
         let spread = |which| if which == Spread::Deviation { self.deviation } else { self.spread };
-        prequential.record(place, self.made, spread, calibration);
+        prequential.record(place, self.made, spread, self.novelty, calibration);
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) struct Head<L> {
     made: Panel,
     novel: Vec<bool>,
     leverages: Vec<f64>,
+    novelties: Vec<f64>,
     held: Held,
 }
 
@@ -68,6 +69,7 @@ impl<L: AsLearner> Head<L> {
             made: Panel::default(),
             novel: Vec::new(),
             leverages: Vec::new(),
+            novelties: Vec::new(),
             held: Held::default(),
         }
     }
@@ -124,7 +126,7 @@ impl<L: AsLearner> Head<L> {
             y,
             stride: y.len(),
             leverages: &self.leverages,
-            novel: &[is_novel(&before)],
+            novelties: &[before.novelty()],
             weights: Some(&[weight]),
             forgetting: forgetting(self.learner.as_learner()),
         };
@@ -149,7 +151,7 @@ impl<L: AsLearner> Head<L> {
             }
             None => 0.0,
         };
-        self.errors.record(0, &self.prediction, leverage, prequential);
+        self.errors.record(0, &self.prediction, (leverage, row.left.novelty()), prequential);
         prequential.record_novelty(std::iter::once(row.left.novelty()));
     }
 
@@ -164,7 +166,7 @@ impl<L: AsLearner> Head<L> {
     ) -> usize {
         let (len, dim) = (seen.len(), self.learner.as_learner().dim());
         let outputs = to.y.ncols();
-        let Self { targets, made, novel, leverages, .. } = self;
+        let Self { targets, made, novel, leverages, novelties, .. } = self;
         targets.reset(outputs, len);
         for (j, row) in to.y.rows().into_iter().take(len).enumerate() {
             targets.col_mut(j).iter_mut().zip(row).for_each(|(to, from)| *to = *from);
@@ -193,19 +195,19 @@ impl<L: AsLearner> Head<L> {
         }
         self.heavy |= to.weights.is_some_and(|weights| weights[..done].iter().any(|w| *w > HEAVY));
         learned_leverages(self.learner.as_learner(), &seen.left[..done], leverages);
-        novel.clear();
-        novel.extend(seen.before().take(done).map(|left| is_novel(&left)));
+        novelties.clear();
+        novelties.extend(seen.before().take(done).map(|left| left.novelty()));
         let learned = LearnedRows {
             predictions: made.data(),
             y: targets.data(),
             stride: targets.stride(),
             leverages,
-            novel,
+            novelties,
             weights: to.weights,
             forgetting: forgetting(self.learner.as_learner()),
         };
         self.errors.meet(&learned, prequential);
-        prequential.record_novelty(seen.before().take(done).map(|left| left.novelty()));
+        prequential.record_novelty(self.novelties.iter().copied());
         self.store(x, seen, to, done);
         done
     }
@@ -228,7 +230,7 @@ impl<L: AsLearner> Head<L> {
 
     /// Outputs the requested quantities of rows with coordinates `z` (b, dim), in the current
     /// state: each has the value `own` in an additional coordinate, and the unexplained part
-    /// `left`, if [requested](Self::asks_what_is_left).
+    /// `left`, if [requested](Prequential::wants_novelty).
     pub fn answer(&self, z: &Panel, own: &[f64], left: &[Projection], prequential: &mut Prequential<'_>) {
         prequential.record_novelty(left.iter().map(Projection::novelty));
         if prequential.asks_nothing() {
@@ -243,25 +245,15 @@ impl<L: AsLearner> Head<L> {
             row.set(z.row(i));
             learner.predict(&row, *own, &mut prediction);
             let leverage = leverages.as_ref().map_or(0.0, |leverages| leverages[i]);
-            self.errors.record(i, &prediction, leverage, prequential);
+            let novelty = left.get(i).map_or(f64::NAN, Projection::novelty);
+            self.errors.record(i, &prediction, (leverage, novelty), prequential);
         }
-    }
-
-    /// Whether a query needs the unexplained part of rows.
-    pub fn asks_what_is_left(&self, prequential: &Prequential<'_>) -> bool {
-        prequential.novelties.is_some()
-            || (prequential.wants_spreads() && self.learner.as_learner().covariance().is_some())
     }
 
     /// Follows a change of the basis.
     pub fn change_basis(&mut self, change: &ChangeOfBasis) {
         self.learner.as_learner_mut().change_basis(change);
     }
-}
-
-/// Whether predictions depend more on the prior than on rows there.
-fn is_novel(left: &Projection) -> bool {
-    left.residual > 0.5 * left.similarity
 }
 
 /// Leverages of the rows learned last, from their unexplained parts; empty if not available.

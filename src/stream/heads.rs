@@ -50,8 +50,7 @@ impl<B: AsBasis, L: AsLearner, S: Deref<Target = Stream<B, L>> + Sync> Heads<'_,
         ask_each_block(blocks, |(rows, mut prequential)| {
             let mut z = Panel::default();
             let own = basis.features_block(rows, &mut z);
-            let asked =
-                heads().zip(&prequential).any(|(head, prequential)| head.asks_what_is_left(prequential));
+            let asked = prequential.iter().any(Prequential::wants_novelty);
             let left = if asked { left_out(basis, rows, &z) } else { Vec::new() };
             for (head, prequential) in heads().zip(&mut prequential) {
                 head.answer(&z, &own, &left, prequential);

@@ -3,7 +3,7 @@
 use super::Record;
 use super::first::FirstErrors;
 use super::profile::Profile;
-use crate::error::{Result, in_range};
+use crate::error::{Error, Result, in_range};
 use crate::online::quantiles::Levels;
 use crate::online::quantiles::WITHIN;
 use crate::online::rescaling::Rescaling;
@@ -14,6 +14,12 @@ const ROUNDING: f64 = 1e-12;
 
 /// Coverage of the intervals that `diagnostics` counts.
 const NINETY: f64 = 0.9;
+
+/// Share of Gaussian errors within their deviation.
+const DEVIATION: f64 = 0.683;
+
+/// Rows over which the usual novelty decreases to that of recent rows.
+const NOVELTY_MEMORY: f64 = 1000.0;
 
 /// Half-widths of intervals in units of the spread, at 14 quantile levels from 0.1 to 0.999, for
 /// each output, with a [`Record`] of the size of errors.
@@ -30,6 +36,8 @@ pub struct Calibration {
     /// Empty where spreads are used without correction.
     profile: Profile,
     first: Vec<FirstErrors>,
+    /// Usual largest novelty of rows, by output: their maximum, which decays to recent novelty.
+    novelty: Vec<f64>,
 }
 
 /// Half-width of the intervals of an output at one coverage.
@@ -50,6 +58,7 @@ impl Calibration {
             sizes: vec![Rescaling::default(); outputs],
             profile: Profile::default(),
             first: vec![FirstErrors::default(); outputs],
+            novelty: vec![1.0; outputs],
         }
     }
 
@@ -114,6 +123,35 @@ impl Calibration {
             None => usual,
         };
         around(made, far)
+    }
+
+    /// The spread of the prediction for a row of this novelty; NaN where that is unknown.
+    ///
+    /// Errors of rows like those learned indicate nothing about a row far from them, where a model
+    /// knows only the targets' mean: its half-width is at least that of the targets about their
+    /// running mean, times the share of the novelty above the usual. No interval of a row of usual
+    /// novelty changes, and since others only become wider, coverage is at least as large.
+    pub(crate) fn widened(&self, output: usize, made: f64, spread: f64, novelty: f64) -> f64 {
+        match self.novelty.get(output) {
+            Some(usual) if novelty > *usual => {
+                let unit = self.reach(output, DEVIATION) * self.factor(output, made);
+                let targets = self.record.late_deviation(output);
+                let least = (novelty - usual) / (1.0 - usual) * targets / unit;
+                if least.is_finite() { spread.max(least) } else { spread }
+            }
+            _ => spread,
+        }
+    }
+
+    /// Records the novelty of a row that is learned; NaN where it is unknown.
+    #[inline]
+    pub(crate) fn meet_novelty(&mut self, output: usize, novelty: f64) {
+        let usual = &mut self.novelty[output];
+        if novelty > *usual {
+            *usual = novelty;
+        } else if novelty <= *usual {
+            *usual += (novelty - *usual) / NOVELTY_MEMORY;
+        }
     }
 
     /// Ratio of the size of errors near such a prediction to the usual size.
@@ -203,6 +241,7 @@ impl Calibration {
         let share = self.levels.share(&later.levels, keep);
         if share > 0.0 {
             self.sizes.iter_mut().zip(&later.sizes).for_each(|(size, later)| size.add(later, share));
+            self.novelty.iter_mut().zip(&later.novelty).for_each(|(own, later)| *own = own.max(*later));
         }
         self.first.iter_mut().zip(&later.first).for_each(|(first, later)| first.follow(later));
         self.record.follow(&later.record);
@@ -214,6 +253,7 @@ impl Calibration {
         self.levels.write("calibration", &self.sizes, out);
         self.profile.write(out);
         FirstErrors::write(&self.first, out);
+        out.vector("calibration.novelty", &self.novelty);
         self.record.write(out);
     }
 
@@ -223,7 +263,15 @@ impl Calibration {
         let (levels, sizes) = Levels::read("calibration", outputs, from)?;
         let (record, profile) = (Record::read(outputs, from)?, Profile::read(outputs, from)?);
         let first = FirstErrors::read(outputs, from)?;
-        Ok(Self { levels, record, sizes, profile, first })
+        let novelty = if from.has("calibration.novelty") {
+            from.vector("calibration.novelty", outputs)?
+        } else {
+            vec![1.0; outputs]
+        };
+        if !novelty.iter().all(|novelty| (0.0..=1.0).contains(novelty)) {
+            return Err(Error::file("calibration.novelty is not between 0 and 1"));
+        }
+        Ok(Self { levels, record, sizes, profile, first, novelty })
     }
 }
 
@@ -364,6 +412,30 @@ mod tests {
         (0..500).for_each(|t| calibration.meet(1, 0.0, both(normal(5, t).powi(9)), 1.0));
         let reaches: Vec<f64> = (1..1000).map(|c| calibration.reach(1, f64::from(c) / 1000.0)).collect();
         assert!(reaches.is_sorted());
+    }
+
+    #[test]
+    fn rows_newer_than_usual_have_spreads_of_the_targets() {
+        let mut calibration = Calibration::new(1);
+        for t in 0..4000 {
+            // Targets of deviation 3 about 7, predicted to 0.1 in spreads of 1.
+            let target = 7.0 + 3.0 * normal(1, t);
+            calibration.meet(0, target + 0.1 * normal(2, t), both(target), 1.0);
+            calibration.meet_novelty(0, if t < 20 { 1.0 } else { 0.1 });
+        }
+        let half = |novelty| {
+            let (low, high) = calibration.interval(0, 0.9, 0.0, calibration.widened(0, 0.0, 1.0, novelty));
+            0.5 * (high - low)
+        };
+        let usual = calibration.reach(0, 0.9);
+        assert!((usual / 0.1645 - 1.0).abs() < 0.25, "{usual}");
+        for novelty in [f64::NAN, 0.0, 0.1] {
+            assert!((half(novelty) - usual).abs() < 1e-12);
+        }
+        assert!((half(1.0) / (1.645 * 3.0) - 1.0).abs() < 0.25, "{}", half(1.0));
+        assert!((half(0.55) / (0.5 * 1.645 * 3.0) - 1.0).abs() < 0.3, "{}", half(0.55));
+        // Before the first error nothing is known, and of targets that do not vary all is.
+        assert!((Calibration::new(1).widened(0, 0.0, 2.0, 1.0) - 2.0).abs() < 1e-12);
     }
 
     #[test]

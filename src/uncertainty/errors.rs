@@ -7,6 +7,9 @@ use crate::error::Result;
 use crate::online::tally::Tally;
 use crate::persist::{Reader, Writer};
 
+/// Novelty above which predictions depend more on the prior than on rows there.
+const NOVEL: f64 = 0.5;
+
 /// The [`Noise`] of a model's targets, and the [`Calibration`] of the resulting deviations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Errors {
@@ -28,8 +31,8 @@ pub(crate) struct LearnedRows<'a> {
     pub stride: usize,
     /// Variance of the prediction of each row in units of the noise.
     pub leverages: &'a [f64],
-    /// Whether the novelty of each row is above one half.
-    pub novel: &'a [bool],
+    /// Novelty of each row before it was learned; NaN where it is unknown.
+    pub novelties: &'a [f64],
     /// `None`: 1.
     pub weights: Option<&'a [f64]>,
     /// Factor on the weight of earlier rows at each row.
@@ -81,13 +84,19 @@ impl Errors {
     }
 
     /// Outputs the requested quantities of row `i`.
-    pub fn record(&self, i: usize, predictions: &[f64], leverage: f64, prequential: &mut Prequential<'_>) {
+    pub fn record(
+        &self,
+        i: usize,
+        predictions: &[f64],
+        (leverage, novelty): (f64, f64),
+        prequential: &mut Prequential<'_>,
+    ) {
         if prequential.asks_nothing() {
             return;
         }
         for (c, made) in predictions.iter().enumerate() {
             let spread = |spread| self.spread(c, leverage, spread);
-            prequential.record((i, c), *made, spread, &self.calibration);
+            prequential.record((i, c), *made, spread, novelty, &self.calibration);
         }
     }
 
@@ -95,7 +104,8 @@ impl Errors {
     pub fn meet(&mut self, rows: &LearnedRows<'_>, prequential: &mut Prequential<'_>) {
         let by_row = prequential.wants_spreads();
         for i in 0..if prequential.asks_nothing() { 0 } else { rows.len() } {
-            self.record(i, rows.row(i, self.scores.len()).0, rows.leverages[i], prequential);
+            let row = (rows.leverages[i], rows.novelties[i]);
+            self.record(i, rows.row(i, self.scores.len()).0, row, prequential);
             if by_row {
                 self.take_down(rows, i..i + 1);
             }
@@ -117,11 +127,12 @@ impl Errors {
                 if spread < f64::INFINITY {
                     scores.push(calibration.corrected_score((c, made[c], y[c]), spread));
                 }
+                calibration.meet_novelty(c, rows.novelties[i]);
             }
             let weight = rows.weights.map_or(1.0, |weights| weights[i]);
             noise.meet((made, y), leverage, weight, rows.forgetting);
             evidence.meet((made, y), leverage, weight);
-            novel.add(f64::from(u8::from(rows.novel[i])));
+            novel.add(f64::from(u8::from(rows.novelties[i] > NOVEL)));
         }
         let at = |i: usize, c: usize| {
             let place = (range.start + i) * rows.stride + c;

@@ -50,6 +50,12 @@ impl<'a> Prequential<'a> {
         self.deviations.is_some() || self.spreads.is_some() || self.intervals.is_some()
     }
 
+    /// Whether a result depends on the novelty of rows, as spreads do.
+    #[must_use]
+    pub(crate) fn wants_novelty(&self) -> bool {
+        self.novelties.is_some() || self.wants_spreads()
+    }
+
     /// Whether only novelty is requested.
     #[must_use]
     pub fn asks_nothing(&self) -> bool {
@@ -135,12 +141,13 @@ impl<'a> Prequential<'a> {
         }
     }
 
-    /// Fills in the quantities of output `c` of row `i`.
+    /// Fills in the quantities of output `c` of row `i`, of this novelty (NaN where it is unknown).
     pub(crate) fn record(
         &mut self,
         (i, c): (usize, usize),
         prediction: f64,
         spread: impl Fn(Spread) -> f64,
+        novelty: f64,
         calibration: &Calibration,
     ) {
         if let Some(predictions) = &mut self.predictions {
@@ -149,11 +156,12 @@ impl<'a> Prequential<'a> {
         if let Some(deviations) = &mut self.deviations {
             deviations[(i, c)] = spread(Spread::Deviation);
         }
+        let of_interval = || calibration.widened(c, prediction, spread(Spread::Interval), novelty);
         if let Some(spreads) = &mut self.spreads {
-            spreads[(i, c)] = spread(Spread::Interval);
+            spreads[(i, c)] = of_interval();
         }
         if let Some((coverage, intervals)) = &mut self.intervals {
-            let (low, high) = calibration.interval(c, *coverage, prediction, spread(Spread::Interval));
+            let (low, high) = calibration.interval(c, *coverage, prediction, of_interval());
             (intervals[(i, c, 0)], intervals[(i, c, 1)]) = (low, high);
         }
     }

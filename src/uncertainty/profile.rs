@@ -78,6 +78,7 @@ impl Course {
         let far = if deviation > 0.0 { (made - self.prediction.value) / deviation } else { 0.0 };
         let last = (KNOTS - 1) as f64;
         let place = (far.clamp(-PARAMS.range, PARAMS.range) + PARAMS.range) / (2.0 * PARAMS.range) * last;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 8")]
         let knot = (place as usize).min(KNOTS - 2);
         (knot, place - knot as f64)
     }

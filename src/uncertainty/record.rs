@@ -87,6 +87,12 @@ impl Record {
         self.sizes(|mean| mean.late)
     }
 
+    /// Root mean squared distance of recent targets of an output from their running mean; NaN before
+    /// the second.
+    pub(super) fn late_deviation(&self, c: usize) -> f64 {
+        self.outputs[c].squares[1].means(self.judged()).late.sqrt()
+    }
+
     /// Rows with an error: for the first there is no prediction.
     fn judged(&self) -> u64 {
         self.rows.saturating_sub(1)

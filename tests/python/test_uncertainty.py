@@ -379,3 +379,46 @@ def test_bounds_that_are_no_range_are_refused_before_anything_is_learned(bounds,
     with pytest.raises((TypeError, ValueError), match=said):
         model.predict_interval([[1.0]], bounds=bounds)
     assert model.n_seen_ == before
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("order", ["shuffled", "sorted", "by_column", "rising"])
+@pytest.mark.parametrize("name", ["default", "ridge", "gradient", "experts", "fixed", "table"])
+def test_intervals_of_rows_far_from_all_that_were_learned_are_as_wide_as_targets(name, order):
+    models = {
+        "default": ks.KernelRegressor(),
+        "ridge": ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2), ks.Ridge(0.1), scale=False),
+        "gradient": ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2), ks.Gradient(), scale=False),
+        "experts": ks.KernelExperts(size=40),
+        "fixed": ks.KernelExperts([ks.KernelRegressor(ks.Gaussian(b)) for b in (1.0, 3.0)]),
+        "table": ks.KernelRegressor(missing="fill"),
+    }
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=3000)
+    keys = {"sorted": y, "by_column": X[:, 1], "rising": X[:, 0] + 0.1 * rng.normal(size=3000)}
+    rows = np.argsort(keys.get(order, np.arange(3000)))
+    model = models[name].partial_fit(X[rows], y[rows])
+    deviation = y.std()
+    far = np.array([[40.0, 0.0], [-40.0, 40.0], [0.0, -60.0]])
+    assert (model.novelty(far) > 0.9).all()
+    half = np.ptp(model.predict_interval(far, coverage=0.9), axis=1) / 2
+    assert (half > deviation).all(), half
+    # Those of rows like the learned ones are as wide as the models' errors, which a gradient step
+    # leaves large in an order.
+    near = np.ptp(model.predict_interval(X, coverage=0.9), axis=1) / 2
+    assert np.median(near) < (0.7 if name == "gradient" else 0.3) * half.min(), np.median(near)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_interval(far), model.predict_interval(far))
+
+
+def test_novel_rows_widen_no_interval_of_other_rows():
+    X, y = random_stream(4000, 2, seed=8)
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2), scale=False).fit(X[:3000], y[:3000])
+    asked = np.concatenate([X[3000:], X[3000:] + 100.0])
+    together = model.predict_interval(asked)[:1000]
+    np.testing.assert_allclose(together, model.predict_interval(X[3000:]), rtol=1e-12)
+    novelty = model.novelty(X[3000:])
+    usual = novelty <= np.quantile(novelty, 0.9)
+    spread = np.ptp(together, axis=1)[usual]
+    assert spread.max() < 3 * np.median(spread)

@@ -57,7 +57,7 @@ impl State {
             let (x, mut prequential) = (x.slice(s![rows.clone(), ..]), prequential.rows(rows));
             if self.mixtures.is_empty() {
                 for (i, c) in self.places(x) {
-                    prequential.record((i, c), self.mean[c], |_| self.spread(c), &self.calibration);
+                    prequential.record((i, c), self.mean[c], |_| self.spread(c), f64::NAN, &self.calibration);
                 }
                 prequential.record_novelty(std::iter::repeat_n(1.0, x.nrows()));
             } else {
@@ -89,7 +89,11 @@ impl State {
                             }
                             _ => 1.0,
                         };
-                        mixed.scaled(by_columns).record((i, c), calibration, &mut prequential);
+                        mixed.scaled(by_columns).as_novel(*novelty).record(
+                            (i, c),
+                            calibration,
+                            &mut prequential,
+                        );
                     }
                 }
                 prequential.record_novelty(novelties.into_iter());

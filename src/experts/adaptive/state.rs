@@ -161,6 +161,7 @@ impl State {
             }));
             self.trees.predict(x.iter().copied(), &of_kernels, &mut said);
             targets.clear();
+            let novelty = self.members.last().map_or(0.0, |member| member.out_of_range(x));
             for (c, target) in y.iter().enumerate() {
                 let spread = self.spread(c);
                 let limited = |mixed: f64| self.limits.limited(c, mixed, *target);
@@ -171,7 +172,7 @@ impl State {
                     let refined = |mixed| {
                         let refined = self.trees.refined(c, mixed, &said);
                         spread = refined.spread();
-                        refined.scaled(by_columns)
+                        refined.scaled(by_columns).as_novel(novelty)
                     };
                     let target = (raw[(i, c)], limited, weight);
                     let next =
@@ -191,7 +192,7 @@ impl State {
                     next
                 } else {
                     let mean = self.mean[c];
-                    prequential.record((i, c), mean, |_| spread, &self.calibration);
+                    prequential.record((i, c), mean, |_| spread, f64::NAN, &self.calibration);
                     let target = limited(mean);
                     if weight > 0.0 {
                         self.calibration.meet(c, mean, (raw[(i, c)], target), spread);
