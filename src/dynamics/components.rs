@@ -69,6 +69,7 @@ impl Dynamics {
 
     fn all_ahead(&self, states: Option<ArrayView2<'_, f64>>, lag: usize) -> Result<Vec<Ahead>> {
         let candidates = self.asked()?;
+        self.check_lag(lag)?;
         let Some(states) = states else {
             let tail = self.tail.as_ref().ok_or(Error::NoTrajectory)?;
             return Ok(vec![candidates.forecasts(&self.operator_ahead(tail.view(), lag)?)]);
@@ -154,6 +155,7 @@ impl Dynamics {
     /// horizons, d).
     pub fn ahead_weights(&self, lag: usize) -> Result<Array3<f64>> {
         let candidates = self.asked()?;
+        self.check_lag(lag)?;
         let tail = self.tail.as_ref().ok_or(Error::NoTrajectory)?;
         let weights = candidates.weights(&self.operator_ahead(tail.view(), lag)?);
         let shape = (CANDIDATES.len(), candidates.rows().len(), candidates.width());

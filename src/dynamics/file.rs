@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::candidates::{Candidates, WIDEST};
 use super::forecaster::Forecaster;
+use super::readouts::Readouts;
 use super::selection::tolerance_of;
 use super::{Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result};
@@ -145,6 +146,7 @@ impl DynamicsSpec {
 impl Forecaster {
     fn write(&self, out: &mut Writer) -> Result<()> {
         self.learned.write(self.seen.mean.len(), out)?;
+        self.readouts.write(out);
         out.counts("forecaster.counts", &[self.seen.count]);
         out.vector("forecaster.mean", &self.seen.mean);
         out.vector("forecaster.squares", &self.seen.squares);
@@ -165,6 +167,7 @@ impl Forecaster {
             return Err(Error::file("the arrays of its forecasts do not fit each other"));
         }
         self.learned.read(width, operator, again, from)?;
+        self.readouts = Readouts::read(operator, self.horizons.len() * width, from)?;
         self.horizons.iter_mut().enumerate().try_for_each(|(k, horizon)| horizon.read(k, width, from))
     }
 }

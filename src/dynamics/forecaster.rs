@@ -11,6 +11,7 @@ use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 use super::candidates::Ahead;
 use super::horizon::{FORECASTS, Horizon};
 use super::learned::{DelayEmbedding, Learned};
+use super::readouts::Readouts;
 use super::statistics::Seen;
 use crate::error::Result;
 use crate::learner::LearnerSpec;
@@ -21,6 +22,7 @@ use crate::validate::one_row;
 pub(super) struct Forecaster {
     pub horizons: Vec<Horizon>,
     pub learned: Learned,
+    pub readouts: Readouts,
     pub seen: Seen,
     /// States in a period.
     period: Option<usize>,
@@ -39,6 +41,7 @@ impl Forecaster {
         Ok(Self {
             horizons: horizons.iter().map(|steps| Horizon::new(*steps, kinds)).collect(),
             learned: Learned::new(horizons.to_vec(), learner, again)?,
+            readouts: Readouts::default(),
             seen: Seen::default(),
             period,
         })
@@ -96,10 +99,17 @@ impl Forecaster {
     ) -> Result<Ahead> {
         let width = self.seen.mean.len();
         let due = self.due();
-        let steps: Vec<usize> =
-            self.steps().into_iter().zip(&due).filter(|(_, due)| **due).map(|(steps, _)| steps).collect();
         let z = embedding.operator.coordinates_of(&scaled.row(0).to_vec())?;
-        let ahead = states(embedding.operator.forecast_from(&z, &steps)?);
+        let steps = self.steps();
+        let keep = self.learned.keep();
+        let ahead = if self.readouts.follow(embedding.operator, &z, &steps, width, keep)? {
+            self.readouts.forecasts(&z, &due, width)
+        } else {
+            let steps: Vec<usize> =
+                steps.into_iter().zip(&due).filter(|(_, due)| **due).map(|(steps, _)| steps).collect();
+            embedding.operator.forecast_from(&z, &steps)?.slice_move(s![.., ..width])
+        };
+        let ahead = states(ahead);
         let features = self.learned.features(embedding, scaled, one_row(z.as_slice()).to_owned(), width);
         let mut ahead = ahead.rows().into_iter();
         let mut made = Vec::with_capacity(due.len());

@@ -82,9 +82,9 @@ impl Learned {
     }
 
     /// Stores a state, if it may have to be relearned.
-    pub fn remember(&mut self, state: &[f64], lag: usize, continued: bool) {
+    pub fn remember(&mut self, state: &[f64], span: usize, lag: usize, continued: bool) {
         if let Some(past) = &mut self.past {
-            past.keep(state, lag, continued);
+            past.keep(state, span, lag, continued);
         }
     }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::learned::DelayEmbedding;
+use super::readouts::Readouts;
 use super::{Dynamics, selection};
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -186,6 +187,7 @@ impl Dynamics {
             return Err(Error::Interrupted);
         }
         if let Some(forecaster) = &mut self.forecaster {
+            forecaster.readouts = Readouts::default();
             let embedding = DelayEmbedding { operator: &operator, units: &units, delays: &self.spec.delays };
             forecaster.learned.learn_again(
                 &embedding,

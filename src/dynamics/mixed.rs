@@ -117,7 +117,7 @@ impl Dynamics {
         }
         let x = embedded(&self.spec.delays, states.slice_move(s![n - span - 1.., ..]));
         let periods = a_period_before(&self.spec, states, n - 1, lag);
-        let given = |ahead: Array2<f64>| self.units.given(self.current(ahead));
+        let given = |ahead: Array2<f64>| self.units.given(ahead);
         forecaster.make(
             &self.delay_embedding(),
             x.view(),
@@ -131,7 +131,7 @@ impl Dynamics {
     fn learn_what_came(&mut self, states: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {
         let Some(mut forecaster) = self.forecaster.take() else { return Ok(()) };
         let learned = &mut forecaster.learned;
-        learned.remember(&states.row(states.nrows() - 1).to_vec(), lag, continued);
+        learned.remember(&states.row(states.nrows() - 1).to_vec(), self.spec.delays.span(), lag, continued);
         let known = self.operator.n_seen() >= 2;
         let result = if known { learned.learn(&self.delay_embedding(), states, lag) } else { Ok(()) };
         self.forecaster = Some(forecaster);
@@ -148,7 +148,7 @@ impl Dynamics {
     /// back far enough.
     pub fn forecast_rows(&self, states: ArrayView2<'_, f64>, lag: usize) -> Result<Array2<f64>> {
         let rows = self.embed(states)?;
-        in_range("lag", lag, lag > 0, "at least 1")?;
+        self.check_lag(lag)?;
         let span = self.spec.delays.span();
         let widths =
             (rows.ncols(), self.spec.period.map_or(0, |_| self.spec.horizons.len() * states.ncols()));

@@ -22,6 +22,7 @@ mod params;
 mod pending;
 mod posterior;
 mod queries;
+mod readouts;
 mod regression;
 mod rest;
 mod selection;

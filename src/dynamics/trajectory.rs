@@ -90,10 +90,7 @@ impl Dynamics {
 
     /// Refuses an invalid trajectory, naming the row. Changes nothing.
     pub fn check_trajectory(&self, x: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {
-        in_range("lag", lag, lag > 0, "at least 1")?;
-        in_range("lag", lag, lag <= MOST_STATES, "at most 1,000,000,000 states")?;
-        let rows = self.forecaster.as_ref().map_or(0, |forecaster| forecaster.longest().saturating_mul(lag));
-        in_range("lag", lag, rows <= candidates::FURTHEST, "at most 1,000,000 rows to the longest horizon")?;
+        self.check_lag(lag)?;
         if self.is_plain() {
             self.operator.check_joint("X", x)?;
         } else {
@@ -110,6 +107,15 @@ impl Dynamics {
             None if continued && self.operator.n_seen() > 0 => Err(Error::NoTrajectory),
             _ => Ok(()),
         }
+    }
+
+    /// Checks the states per step of a call.
+    pub(super) fn check_lag(&self, lag: usize) -> Result<()> {
+        in_range("lag", lag, lag > 0, "at least 1")?;
+        in_range("lag", lag, lag <= MOST_STATES, "at most 1,000,000,000 states")?;
+        let rows = self.forecaster.as_ref().map_or(0, |forecaster| forecaster.longest().saturating_mul(lag));
+        in_range("lag", lag, rows <= candidates::FURTHEST, "at most 1,000,000 rows to the longest horizon")?;
+        Ok(())
     }
 
     /// Sets the last states of the learned trajectory, which files of older versions store beside

@@ -16,9 +16,19 @@ pub(super) struct Past {
 }
 
 impl Past {
-    pub fn keep(&mut self, state: &[f64], lag: usize, continued: bool) {
+    /// Stores a state. A former trajectory of at most `span` states and a step, which has no pair,
+    /// is dropped: without pairs a warm-up does not end.
+    pub fn keep(&mut self, state: &[f64], span: usize, lag: usize, continued: bool) {
         if !continued || self.starts.is_empty() {
-            self.starts.push((self.states.len() / state.len()) as u64);
+            let rows = (self.states.len() / state.len()) as u64;
+            let start = match self.starts.last() {
+                Some(last) if rows - last <= (span + lag) as u64 => *last,
+                _ => {
+                    self.starts.push(rows);
+                    rows
+                }
+            };
+            self.states.truncate(usize::try_from(start).unwrap_or(usize::MAX).saturating_mul(state.len()));
         }
         self.states.extend(state);
         self.lag = lag as u64;
@@ -57,10 +67,32 @@ impl Past {
         let increasing = starts.first().is_none_or(|first| *first == 0)
             && starts.windows(2).all(|two| two[0] < two[1])
             && starts.last().is_none_or(|last| *last < rows as u64);
-        if cols == width && increasing && starts.is_empty() == (rows == 0) && (*lag > 0 || rows == 0) {
+        let whole = rows == 0 || width > 0;
+        if cols == width && whole && increasing && starts.is_empty() == (rows == 0) && (*lag > 0 || rows == 0) {
             Ok(Self { states, starts: starts.to_vec(), lag: *lag })
         } else {
             Err(wrong())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trajectories_without_pairs_are_not_stored() {
+        let mut past = Past::default();
+        for t in 0..1000 {
+            past.keep(&[f64::from(t), 1.0], 3, 1, t % 4 > 0);
+        }
+        assert_eq!(past.states.len(), 8);
+        for t in 0..6 {
+            past.keep(&[f64::from(t), 2.0], 3, 1, t > 0);
+        }
+        past.keep(&[0.0, 3.0], 3, 1, false);
+        let lengths: Vec<usize> = past.trajectories(2).map(|states| states.nrows()).collect();
+        assert_eq!(lengths, [6, 1]);
+        assert!(past.trajectories(2).next().unwrap().column(1).iter().all(|value| *value == 2.0));
     }
 }

@@ -12,7 +12,7 @@ pub(super) struct Answers {
     made: Array2<f64>,
     deviations: Array2<f64>,
     spreads: Array2<f64>,
-    /// Novelty of each row, if available (n).
+    /// Novelty of each row (n); NaN if it is not available.
     novelties: Array1<f64>,
     /// Confidence of each prediction, from 0 to 1 (n); empty if not available.
     sure: Array1<f64>,
@@ -22,7 +22,7 @@ impl Answers {
     /// Allocates this number of rows and outputs.
     pub fn zeros(shape: (usize, usize)) -> Self {
         let zeros = || Array2::zeros(shape);
-        let novelties = Array1::zeros(shape.0);
+        let novelties = Array1::from_elem(shape.0, f64::NAN);
         Self { made: zeros(), deviations: zeros(), spreads: zeros(), novelties, sure: Array1::default(0) }
     }
 
@@ -65,7 +65,7 @@ impl Answers {
             predictions: prequential.predictions.filter(|_| !asked.asks_nothing()),
             deviations: prequential.deviations.filter(|_| asked.deviations.is_some()),
             spreads: prequential.spreads.filter(|_| asked.spreads.is_some()),
-            novelties: prequential.novelties.filter(|_| asked.novelties.is_some()),
+            novelties: prequential.novelties.filter(|_| asked.wants_novelty()),
             ..prequential
         }
     }

@@ -111,6 +111,7 @@ fn answer_alone<M: CompleteModel + ?Sized>(
     x: ArrayView2<'_, f64>,
     prequential: Prequential<'_>,
 ) -> Result<()> {
+    let wants_spreads = prequential.wants_spreads();
     for (asked, spread) in
         [(prequential.deviations, Spread::Deviation), (prequential.spreads, Spread::Interval)]
     {
@@ -122,7 +123,12 @@ fn answer_alone<M: CompleteModel + ?Sized>(
         predictions.assign(&model.predict(x)?);
     }
     if let Some(mut novelties) = prequential.novelties {
-        novelties.assign(&model.novelty(x)?);
+        match model.novelty(x) {
+            Ok(known) => novelties.assign(&known),
+            // Intervals do without.
+            Err(Error::NoNovelty) if wants_spreads => novelties.fill(f64::NAN),
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }

@@ -82,6 +82,14 @@ impl Koopman {
         Ok(out)
     }
 
+    /// Weights (coordinates, width) of the first components of the expected state after each of `steps`
+    /// (from 1): `K^(n - 1) C`.
+    pub(crate) fn readouts(&self, width: usize, steps: &[usize]) -> Result<Vec<Mat<f64>>> {
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        let first = self.state_weights(dictionaries)?.subcols(0, width).to_owned();
+        self.powers(first, steps, Truncation::default())
+    }
+
     /// The expectation after each of `steps`, from each row of `x`, of functions given by their values
     /// at the stored next states (m, p): (steps, n, p). The conditional mean embedding.
     pub fn expectation(

@@ -74,6 +74,9 @@ impl Known {
 
     /// The value to learn for a target, given its prediction.
     fn limited(&self, made: f64, target: f64, params: &WinsorizerParams) -> f64 {
+        if self.is_ordinary(target, params) {
+            return target;
+        }
         winsorized(target, made, self.deviation(), params)
     }
 

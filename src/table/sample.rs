@@ -141,7 +141,7 @@ impl<M> Sample<M> {
                 let number = self.n_counted;
                 let row = || x.iter().chain(y.iter()).copied().chain([weight]);
                 self.reservoir.sample(number, self.capacity, number, row(), self.width);
-                self.latest.follow(number, latest, number, row(), self.width);
+                self.latest.follow(latest, number, row(), self.width);
                 self.n_counted += 1;
             }
         }

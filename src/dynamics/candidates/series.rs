@@ -495,6 +495,7 @@ impl Series {
                 && profiles.iter().zip(&self.periods).all(|(profile, period)| profile.len() == *period)
         };
         let numbers = [self.mean, self.low, self.high, self.centers[0], self.centers[1]];
+        let period = self.periods.first().copied().unwrap_or(0);
         self.horizons.len() == horizons
             && self.count > 0
             && numbers.iter().all(|number| number.abs() <= LARGEST)
@@ -505,6 +506,6 @@ impl Series {
             && self.profiles.iter().all(fits)
             && (self.views.is_empty() || self.views.len() == 2 * VIEWS.len())
             && self.views.iter().all(Autoregression::is_sound)
-            && self.smoothing.iter().all(|smoothing| smoothing.count() == 0 || smoothing.is_sound())
+            && self.smoothing.iter().all(|smoothing| smoothing.count() == 0 || smoothing.is_sound(period))
     }
 }

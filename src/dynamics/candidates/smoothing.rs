@@ -171,11 +171,11 @@ impl State for Smoothing {
 
 impl Smoothing {
     /// Whether the numbers read are valid for this grid.
-    pub fn is_sound(&self) -> bool {
+    pub fn is_sound(&self, period: usize) -> bool {
         let fits = |(one, constants): (&One, Constants)| {
             one.season.is_empty() || (constants.season > 0.0 && one.season.len() == self.period)
         };
         let grid = grid(self.period > 0);
-        self.period < 1_000_000 && self.all.len() == grid.len() && self.all.iter().zip(grid).all(fits)
+        self.period == period && self.all.len() == grid.len() && self.all.iter().zip(grid).all(fits)
     }
 }

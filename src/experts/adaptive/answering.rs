@@ -71,9 +71,9 @@ impl State {
                         mixtures.iter().enumerate().map(|(c, m)| round.mix((i, c), answers.iter(), m)),
                     );
                     *novelty = mixed.iter().map(|mixed| mixed.novelty / mixtures.len() as f64).sum();
-                    if let Some(member) = self.members.last() {
-                        *novelty = novelty.max(member.out_of_range(x.row(i)));
-                    }
+                    let out_of_range =
+                        self.members.last().map_or(0.0, |member| member.out_of_range(x.row(i)));
+                    *novelty = novelty.max(out_of_range);
                     if let Some(trees) = self.answering_trees(any) {
                         of_kernels.clear();
                         of_kernels.extend(mixed.iter().map(|mixed| mixed.made));
@@ -89,7 +89,7 @@ impl State {
                             }
                             _ => 1.0,
                         };
-                        mixed.scaled(by_columns).as_novel(*novelty).record(
+                        mixed.scaled(by_columns).as_novel(out_of_range).record(
                             (i, c),
                             calibration,
                             &mut prequential,

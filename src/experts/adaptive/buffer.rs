@@ -115,7 +115,7 @@ impl Buffer {
     pub fn add(&mut self, number: u64, x: ArrayView1<'_, f64>, y: ArrayView1<'_, f64>, weight: f64) {
         let (width, capacity) = (self.width(), self.max_sampled);
         let row = || x.iter().chain(y.iter()).copied().chain(std::iter::once(weight));
-        self.latest.follow(self.age, self.max_latest, number, row(), width);
+        self.latest.follow(self.max_latest, number, row(), width);
         self.reservoir.sample(self.age, capacity, number, row(), width);
         self.age += 1;
         if let Some((history, age)) = &mut self.history {

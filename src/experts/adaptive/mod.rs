@@ -168,7 +168,7 @@ impl Model for AdaptiveExperts {
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         let mut done = 0;
-        let relative = weights.map(|weights| self.weighing.clone().relative(weights));
+        let relative = self.weighing.clone().relative(weights, x.nrows());
         while done < x.nrows() && should_continue(done) {
             let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), &self.spec));
             if state.resume(&self.spec).is_err() {

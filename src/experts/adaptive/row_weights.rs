@@ -26,9 +26,15 @@ impl Weighing {
         weight / self.mean
     }
 
-    /// Weights of the next rows relative to those before.
-    pub fn relative(mut self, weights: ArrayView1<'_, f64>) -> Array1<f64> {
-        weights.mapv(|weight| self.meet(weight))
+    /// Weights of the next rows relative to those before, all 1 if none are given; `None` if all
+    /// are 1 so far.
+    pub fn relative(mut self, weights: Option<ArrayView1<'_, f64>>, rows: usize) -> Option<Array1<f64>> {
+        let are_ones = self.rows == 0 || self.mean.to_bits() == 1.0_f64.to_bits();
+        match weights {
+            None if are_ones => None,
+            None => Some((0..rows).map(|_| self.meet(1.0)).collect()),
+            Some(weights) => Some(weights.mapv(|weight| self.meet(weight))),
+        }
     }
 
     /// Records the weights of rows, all 1 if there are none.
@@ -66,12 +72,26 @@ mod tests {
     #[test]
     fn weights_count_by_their_ratios() {
         let weights = Array1::from_vec(vec![1.0, 3.0, 0.0, 2.0]);
-        let relative = Weighing::default().relative(weights.view());
+        let relative_of = |weights: &Array1<f64>| Weighing::default().relative(Some(weights.view()), 4).unwrap();
+        let relative = relative_of(&weights);
         for unit in [1e-200, 1e-6, 1e200] {
-            let other = Weighing::default().relative((&weights * unit).view());
+            let other = relative_of(&(&weights * unit));
             assert!(relative.iter().zip(&other).all(|(one, other)| (one - other).abs() < 1e-12));
         }
         assert!((relative[1] - 1.5).abs() < 1e-12 && (relative[3] - 1.0).abs() < 1e-12);
         assert!(relative[2].abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn rows_without_weights_are_rows_of_weight_one() {
+        let mut weighing = Weighing::default();
+        assert!(weighing.clone().relative(None, 3).is_none());
+        weighing.meet_rows(None, 3);
+        assert!(weighing.clone().relative(None, 3).is_none());
+        weighing.meet_rows(Some(Array1::from_elem(3, 99.0).view()), 3);
+        let ones = Array1::ones(2);
+        let given = weighing.clone().relative(Some(ones.view()), 2).unwrap();
+        assert_eq!(weighing.relative(None, 2).unwrap(), given);
+        assert!((given[0] - 7.0 / 301.0).abs() < 1e-12);
     }
 }
