@@ -103,11 +103,17 @@ def losses(
     y: FloatArray,
     labels: bool,
 ) -> FloatArray:
-    """Squared errors over the variance of the targets, or mistakes in per cent, of each row."""
-    if labels:
-        said = model.partial_fit_predict(X, y, classes=[-1.0, 1.0])
-        return 100.0 * (said != y)
-    return (model.partial_fit_predict(X, y) - y) ** 2 / np.var(y)
+    """Squared errors over the variance of the targets, or mistakes in per cent, of each row.
+
+    Infinite if the model refuses a row, as with little regularization and much forgetting.
+    """
+    try:
+        if labels:
+            said = model.partial_fit_predict(X, y, classes=[-1.0, 1.0])
+            return 100.0 * (said != y)
+        return (model.partial_fit_predict(X, y) - y) ** 2 / np.var(y)
+    except ks.exceptions.DataError:
+        return np.full(len(y), np.inf)
 
 
 def compared(report: Report, names: list[str], rows: int, labels: bool) -> None:

@@ -1,5 +1,6 @@
 //! The operator's forecasts as functions of the coordinates of a state.
 
+use faer::Mat;
 use ndarray::Array2;
 
 use crate::error::{Error, Result};
@@ -46,7 +47,13 @@ impl Readouts {
         let behind = pairs.checked_sub(self.pairs).map_or(f64::INFINITY, |pairs| pairs as f64);
         if rows == 0 || rows > z.len() || !fits || behind >= may_be_behind {
             let all = operator.readouts(width, steps)?;
-            let rows = all.first().map_or(0, |weights| weights.nrows());
+            let rows = all.first().map_or(0, Mat::nrows);
+            let finite = |weights: &Mat<f64>| weights.col_iter().all(|col| col.iter().all(|w| w.is_finite()));
+            if !all.iter().all(finite) {
+                // Powers that overflow do so for some states only.
+                *self = Self::default();
+                return Ok(false);
+            }
             self.weights = Panel::zeros(rows, steps.len() * width);
             for (k, weights) in all.iter().enumerate() {
                 self.weights.as_faer_mut().subcols_mut(k * width, width).copy_from(weights);

@@ -71,8 +71,15 @@ mod tests {
                 rows.follow(4, number, std::iter::once(number as f64), 1);
                 let mut kept = rows.numbers.clone();
                 kept.sort_unstable();
-                assert!(kept.len() < 4 || kept[1..] == [number - 2, number - 1, number] || number < 8 + skipped);
-                assert!(rows.values.iter().zip(&rows.numbers).all(|(value, number)| *value == *number as f64));
+                assert!(
+                    kept.len() < 4 || kept[1..] == [number - 2, number - 1, number] || number < 8 + skipped
+                );
+                assert!(
+                    rows.values
+                        .iter()
+                        .zip(&rows.numbers)
+                        .all(|(value, number)| value.to_bits() == (*number as f64).to_bits())
+                );
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A column of categories.
 
-use crate::scale::{flag, number};
+use std::f64::consts::FRAC_1_SQRT_2;
 
 /// Bits of a category's number: few enough for float64 to hold it exactly.
 const BITS: u32 = 52;
@@ -25,13 +25,16 @@ pub(super) fn is_category(cell: f64) -> bool {
 }
 
 /// One feature for each category of the warm-up and one for all others, or, if there were too many,
-/// one for each of a number of groups, to which categories belong by their hash. One feature is 1,
-/// the others 0; in a gap all are 0.
+/// one for each of a number of groups, to two of which a category belongs by its hash: few pairs of
+/// categories share both. The features of a category have norm 1, the others are 0; in a gap all
+/// are 0.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Categories {
     /// Categories of the warm-up, sorted; empty if they are grouped.
     seen: Vec<f64>,
     width: usize,
+    /// Groups of a category; 0 if they are not grouped, 1 in older models.
+    groups: usize,
 }
 
 impl Categories {
@@ -41,28 +44,28 @@ impl Categories {
         seen.sort_by(f64::total_cmp);
         seen.dedup();
         if seen.len() > max_size {
-            return Self { seen: Vec::new(), width: max_size };
+            return Self { seen: Vec::new(), width: max_size, groups: 2 };
         }
-        Self { width: seen.len() + 1, seen }
+        Self { width: seen.len() + 1, seen, groups: 0 }
     }
 
     /// The categories of a [`state`](Self::state); `None` if it is invalid.
     pub fn from_state(state: &[f64], max_size: usize) -> Option<Self> {
-        let (grouped, seen) = state.split_first()?;
+        let (groups, seen) = state.split_first()?;
+        let groups = (0..=2).find(|count| (*count as f64).to_bits() == groups.to_bits())?;
         let sound = seen.is_sorted_by(|a, b| a < b) && seen.iter().all(|cell| is_category(*cell));
-        match (flag(*grouped)?, seen.len()) {
-            (true, 0) => Some(Self { seen: Vec::new(), width: max_size }),
-            (false, count) if sound && count <= max_size => {
-                Some(Self { seen: seen.to_vec(), width: count + 1 })
+        match (groups, seen.len()) {
+            (1 | 2, 0) => Some(Self { seen: Vec::new(), width: max_size, groups }),
+            (0, count) if sound && count <= max_size => {
+                Some(Self { seen: seen.to_vec(), width: count + 1, groups })
             }
             _ => None,
         }
     }
 
-    /// 1 if categories are grouped, then those of the warm-up.
+    /// The number of groups of a category, then those of the warm-up.
     pub fn state(&self) -> Vec<f64> {
-        let grouped = self.width != self.seen.len() + 1;
-        std::iter::once(number(grouped)).chain(self.seen.iter().copied()).collect()
+        std::iter::once(self.groups as f64).chain(self.seen.iter().copied()).collect()
     }
 
     pub fn width(&self) -> usize {
@@ -72,7 +75,7 @@ impl Categories {
     /// Whether a cell is a new category, if categories are distinguished.
     pub fn is_new(&self, cell: f64) -> bool {
         let known = |seen: &f64| seen.total_cmp(&cell);
-        self.width == self.seen.len() + 1 && self.seen.binary_search_by(known).is_err()
+        self.groups == 0 && self.seen.binary_search_by(known).is_err()
     }
 
     /// The features of a cell.
@@ -81,19 +84,27 @@ impl Categories {
         if cell.is_nan() {
             return;
         }
-        let place = if self.width == self.seen.len() + 1 {
-            self.seen.binary_search_by(|known| known.total_cmp(&cell)).unwrap_or(self.seen.len())
+        if self.groups == 0 {
+            let place = self.seen.binary_search_by(|known| known.total_cmp(&cell));
+            out[place.unwrap_or(self.seen.len())] = 1.0;
+            return;
+        }
+        let [first, second] = groups_of(cell, self.width);
+        if self.groups == 1 || first == second {
+            out[first] = 1.0;
         } else {
-            group(cell, self.width)
-        };
-        out[place] = 1.0;
+            (out[first], out[second]) = (FRAC_1_SQRT_2, FRAC_1_SQRT_2);
+        }
     }
 }
 
-/// The group of a category, below this number.
+/// Two groups of a category, below this number; different if there are two.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, not negative, and few")]
-fn group(cell: f64, groups: usize) -> usize {
-    (cell as u64 % groups as u64) as usize
+fn groups_of(cell: f64, groups: usize) -> [usize; 2] {
+    let (hash, groups) = (cell as u64, groups as u64);
+    let first = hash % groups;
+    let second = (first + 1 + (hash / groups) % groups.saturating_sub(1).max(1)) % groups;
+    [first as usize, second as usize]
 }
 
 #[cfg(test)]
@@ -126,9 +137,15 @@ mod tests {
         assert_eq!(categories.width(), 10);
         let mut total = [0.0; 10];
         for cell in &cells {
-            total.iter_mut().zip(features(&categories, *cell)).for_each(|(to, from)| *to += from);
+            let features = features(&categories, *cell);
+            assert!((features.iter().map(|one| one * one).sum::<f64>() - 1.0).abs() < 1e-12);
+            total.iter_mut().zip(features).for_each(|(to, from)| *to += from * from);
         }
         assert!(total.iter().all(|count| (60.0..140.0).contains(count)), "{total:?}");
         assert_eq!(Categories::from_state(&categories.state(), 10), Some(categories));
+        let older = Categories::from_state(&[1.0], 10).unwrap();
+        assert!(cells.iter().all(|cell| (features(&older, *cell).iter().sum::<f64>() - 1.0).abs() < 1e-12));
+        assert!(Categories::from_state(&[3.0], 10).is_none());
+        assert_eq!(features(&Categories::of(&cells, 1), cells[3]), [1.0]);
     }
 }

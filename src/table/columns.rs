@@ -63,7 +63,7 @@ fn is_yes(value: &bool) -> bool {
 }
 
 fn most_categories() -> usize {
-    32
+    128
 }
 
 fn usual_parts() -> Vec<TimePart> {

@@ -139,16 +139,18 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
             let text = refusal(&renamed.close());
             assert!(is_named(&text), "{name}, {array}: {text}");
             // All that may be left out are the state that a trajectory was in, policies, as a whole, the profiles of
-            // errors, which then begin again, the modes of states, which then have no forecast, and the pairs of a warm-up,
-            // which has then ended.
+            // errors and usual novelty, which then begin again, the modes of states, which then have no forecast, the
+            // operator's readouts, which are computed again, and the pairs of a warm-up, which has then ended.
             let optional = [
                 "recent.",
                 "policy.",
                 "kept.",
                 "calibration.profile",
+                "calibration.novelty",
                 "columns.",
                 "dynamics.tail",
                 "modes",
+                "forecaster.readouts",
                 "warm_up.x",
             ]
             .iter()

@@ -256,3 +256,43 @@ def test_forecasts_continue_the_times_of_a_file(freq, form, shown, end, tmp_path
     assert "gap" not in result.output
     read = pd.read_csv(output) if end == "csv" else pd.read_json(output, lines=True, dtype=False)
     assert read["t"].astype(str).tolist() == times[n:].strftime(shown).tolist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "words"),
+    [
+        (["1,2"] * 20, [], "no process beside the constant function"),
+        (["1,2"] * 20, ["--forecast", 3], "no process beside the constant function"),
+        ([f"{k * 7 % 5}" for k in range(9)], ["--forecast", 2], "too short for a pair"),
+        (["1,2", "3,1"], ["--forecast", 2], "too short for a pair"),
+        ([f"{k * 7 % 5}" for k in range(30)], ["--forecast", 1, "--delays", 60], "too short"),
+    ],
+)
+def test_constant_and_short_records_have_forecasts_without_a_spectrum(
+    rows, options, words, tmp_path
+):
+    pytest.importorskip("matplotlib")
+    header = "x,y" if "," in rows[0] else "x"
+    (tmp_path / "t.csv").write_text("\n".join([header, *rows, ""]))
+    output, page, saved = tmp_path / "o.csv", tmp_path / "p.png", tmp_path / "m"
+    outputs = ["--output", output] if options else []
+    result = run("dynamics", tmp_path / "t.csv", *options, *outputs, "--plot", page, "--save", saved)
+    assert result.exit_code == 0, result.output
+    assert "no spectrum" in result.stdout
+    assert words in result.stdout
+    assert page.exists()
+    assert saved.exists()
+    if options:
+        made = pd.read_csv(output)
+        assert np.isfinite(made["x"]).all()
+        if rows == ["1,2"] * 20:
+            np.testing.assert_allclose(made["x"], 1.0)
+
+
+def test_a_short_record_of_two_columns_has_a_spectrum_and_a_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    rows = [f"{k * 7 % 5},{k}" for k in range(9)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *rows, ""]))
+    result = run("dynamics", tmp_path / "t.csv", "--forecast", 2, "--plot", tmp_path / "p.png")
+    assert result.exit_code == 0, result.output
+    assert "share of variance" in result.output

@@ -187,3 +187,13 @@ def test_intervals_of_any_coverage_exist_from_the_first_errors_on(n):
         except (NotFittedError, ValueError):
             continue
         assert (low <= high).all()
+
+
+@pytest.mark.parametrize(("at", "height"), [(590, 1.0), (300, 100.0), (500, 10.0), (300, -1e6)])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_intervals_after_a_change_of_level_are_no_wider_than_the_errors(at, height, noise):
+    level = np.where(np.arange(600) < at, 0.0, height)
+    record = level + noise * np.random.default_rng(at).normal(size=600)
+    model = ks.Forecaster([1, 10, 100]).fit(record[:, None])
+    widths = np.ptp(model.forecast_interval(), axis=-1).ravel()
+    assert (widths < 8.0 * (abs(height) + 4.0 * noise)).all(), widths

@@ -278,3 +278,17 @@ def test_parameters_out_of_range_are_refused(name, params, complaint):
     model, y = new(name)
     with pytest.raises(ValueError, match=complaint):
         model.set_params(**params).fit(FRAME, y)
+
+
+@pytest.mark.parametrize("order", ["shuffled", "by_level", "by_target"])
+@pytest.mark.parametrize(("levels", "least"), [(33, 0.98), (100, 0.98), (300, 0.4)])
+def test_columns_of_many_categories_keep_them_apart(levels, least, order):
+    rng = np.random.default_rng(levels)
+    n = 4500
+    level, a = rng.integers(levels, size=n), rng.normal(size=n)
+    y = a + 2.0 * rng.normal(size=levels)[level] + 0.2 * rng.normal(size=n)
+    rows = pd.DataFrame({"a": a, "level": [f"k{k}" for k in level]})
+    keys = {"shuffled": np.arange(3000), "by_level": level[:3000], "by_target": y[:3000]}
+    first = np.argsort(keys[order], kind="stable")
+    model = ks.KernelRegressor().fit(rows.iloc[first], y[first])
+    assert model.score(rows[3000:], y[3000:]) > least

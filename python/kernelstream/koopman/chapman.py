@@ -150,7 +150,9 @@ def _regression(now: ComplexArray, later: ComplexArray) -> tuple[ComplexArray, F
     products = np.add.reduceat(np.conj(now) * later, starts, axis=0)
     squares = np.add.reduceat(np.abs(now) ** 2, starts, axis=0)
     whole = products.sum(axis=0) / squares.sum(axis=0)
-    without = (products.sum(axis=0) - products) / (squares.sum(axis=0) - squares)
+    # Of one block nothing is left: its error is not known (NaN).
+    with np.errstate(divide="ignore", invalid="ignore"):
+        without = (products.sum(axis=0) - products) / (squares.sum(axis=0) - squares)
     count = len(starts)
     spread = np.abs(without - without.mean(axis=0)) ** 2
     error: FloatArray = np.sqrt((count - 1) / count * spread.sum(axis=0))

@@ -124,8 +124,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
 
     - ``{"type": "number", "logarithm": True}`` takes ``sign(x) log(1 + |x|)`` first, for counts and
       prices; ``"scale": False`` takes them as they are.
-    - ``{"type": "category", "max_size": 32}``: each category of the warm-up is a feature of 0 or 1,
-      and so is any other; if there are more than ``max_size``, they share this many, by their hash.
+    - ``{"type": "category", "max_size": 128}``: each category of the warm-up is a feature of 0 or
+      1, and so is any other; if there are more than ``max_size``, they share this many features,
+      of which each has two, by its hash.
     - ``{"type": "time", "parts": ["day", "week", "year"]}``: the time of the day, of the week and
       of the year as sine and cosine; ``"elapsed"`` is the time itself, standardized, which is
       always outside the range seen, where a stationary kernel cannot extrapolate.

@@ -11,6 +11,11 @@ use crate::uncertainty::student_quantile;
 /// Coverages tracked; those between are interpolated.
 const LEVELS: [f64; 6] = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
 
+/// Half-widths are at most this multiple of the largest error: where the scale of errors rises from
+/// nearly nothing, as at a change of level, scores in units of the former scale mean nothing in the
+/// new one.
+const BEYOND_LARGEST: f64 = 1.3;
+
 /// Largest change of a level, as a share of its distance to 1 and of the level itself.
 const FURTHEST: f64 = 0.8;
 
@@ -21,6 +26,8 @@ pub struct Widths {
     sorted: Vec<f64>,
     size: f64,
     mass: f64,
+    /// Largest error, which decreases over the errors kept.
+    largest: f64,
     offsets: Vec<f64>,
 }
 
@@ -40,9 +47,10 @@ impl Widths {
         if given.is_finite() {
             let score = if given > 0.0 { error / given } else { f64::from(u8::from(error > 0.0)) };
             let score = score.min(f64::MAX.sqrt());
+            let issued = LEVELS.map(|level| self.half_width(given, level, rows));
             for (place, level) in LEVELS.iter().enumerate() {
                 let known = !self.sorted.is_empty();
-                let inside = score <= self.quantile(*level, rows);
+                let inside = error <= issued[place];
                 if known {
                     let miss = f64::from(u8::from(!inside));
                     let most = FURTHEST * level.min(1.0 - level);
@@ -64,13 +72,14 @@ impl Widths {
         let memory = parameters.size * (1.0 + parameters.size_growth * (rows as f64 - 1.0));
         self.mass = (self.mass + 1.0).min(memory);
         self.size += (error - self.size) / self.mass;
+        self.largest = error.max(self.largest * (1.0 - 1.0 / parameters.errors as f64));
     }
 
-    /// Half-width that contains this share of the errors.
-    pub fn quantile(&self, level: f64, rows: usize) -> f64 {
+    /// Half-width that contains this share of the errors where their scale is `size`.
+    pub fn half_width(&self, size: f64, level: f64, rows: usize) -> f64 {
         let n = self.sorted.len();
         if n == 0 {
-            return 3.0;
+            return 3.0 * size;
         }
         let place = LEVELS.partition_point(|other| *other < level);
         let offset = if place == 0 {
@@ -96,14 +105,16 @@ impl Widths {
         };
         // With few errors, quantile and scale are themselves uncertain.
         let student = student_quantile(level, counted.max(2.0)) / student_quantile(level, 1e6);
-        value * student * (1.0 + 1.0 / counted).sqrt()
+        // An infinite scale stays infinite.
+        let most = if size < f64::INFINITY { BEYOND_LARGEST * self.largest } else { f64::INFINITY };
+        (value * size).min(most) * student * (1.0 + 1.0 / counted).sqrt()
     }
 
     pub fn is_sound(&self) -> bool {
         let bounds = LEVELS.map(|level| FURTHEST * level.min(1.0 - level));
         self.offsets.len() == LEVELS.len()
             && self.offsets.iter().zip(bounds).all(|(offset, most)| offset.abs() <= most)
-            && self.scores.iter().chain([&self.size, &self.mass]).all(|value| is_size(*value))
+            && self.scores.iter().chain([&self.size, &self.mass, &self.largest]).all(|value| is_size(*value))
             && (self.scores.is_empty() || self.mass >= 1.0)
     }
 }
@@ -113,6 +124,7 @@ impl State for Widths {
         pass.list(&mut self.scores);
         pass.number(&mut self.size);
         pass.number(&mut self.mass);
+        pass.number(&mut self.largest);
         pass.list(&mut self.offsets);
         self.sorted.clone_from(&self.scores);
         self.sorted.sort_by(f64::total_cmp);

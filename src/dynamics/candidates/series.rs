@@ -366,7 +366,7 @@ impl Series {
         let widths = &self.horizons[k].widths[way];
         let scale = if way == 1 { mixed } else { 1.0 };
         let floor = ROUNDING * (self.high - self.low);
-        (widths.size() * widths.quantile(coverage, rows) * scale).max(floor)
+        (widths.half_width(widths.size(), coverage, rows) * scale).max(floor)
     }
 
     #[allow(clippy::type_complexity, reason = "forecasts, and those of smoothing")]

@@ -72,7 +72,8 @@ mod tests {
     #[test]
     fn weights_count_by_their_ratios() {
         let weights = Array1::from_vec(vec![1.0, 3.0, 0.0, 2.0]);
-        let relative_of = |weights: &Array1<f64>| Weighing::default().relative(Some(weights.view()), 4).unwrap();
+        let relative_of =
+            |weights: &Array1<f64>| Weighing::default().relative(Some(weights.view()), 4).unwrap();
         let relative = relative_of(&weights);
         for unit in [1e-200, 1e-6, 1e200] {
             let other = relative_of(&(&weights * unit));

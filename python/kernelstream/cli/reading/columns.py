@@ -144,7 +144,9 @@ def choose(
         else:
             chosen.kinds[name] = _kind_in(table, name)
     chosen.zones = {name: zone for name in chosen.kinds if (zone := _zone(table, name))}
-    left = [name for name in table.schema.names if name not in [*excluded, *categories, *numbers]]
+    chosen_by_name = [*excluded, *categories, *numbers]
+    # Columns without a name are left out, and several may have none.
+    left = [name for name in table.schema.names if name and name not in chosen_by_name]
     chosen.notes = [note for name in left if (note := _note(table, name))]
     known = [*excluded, *categories, *numbers, *(targets if classify else [])]
     chosen.notes += [

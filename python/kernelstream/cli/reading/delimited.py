@@ -162,7 +162,7 @@ class Delimited(TextTable):
 
     def _hint_at_zeros(self, rows: bytes) -> None:
         """Note whole numbers that are written with leading zeros, as postcodes are."""
-        found = [one.name for one in self.schema if is_number(one.type)]
+        found = [one.name for one in self.schema if one.name and is_number(one.type)]
         if not found:
             return
         texts = self._read(rows, dict.fromkeys(found, pa.string()), ABSENT)

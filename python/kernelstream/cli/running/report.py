@@ -32,20 +32,29 @@ class Report:
     inside: NDArray[np.float64] | None
     coverage: float
 
+    def has_pairs(self) -> bool:
+        """Whether the operator has learned a pair."""
+        return self.model.__sklearn_is_fitted__() and self.model.n_seen_ > 0
+
     def spectrum(self) -> list[list[str]]:
         """Give a line of cells for each process, by falling share of the variance.
 
         A conjugate pair is one process. With many delays the leading eigenvalues are products of
-        those of one oscillation, without a share of the variance.
+        those of one oscillation, without a share of the variance. There is none in a constant
+        record, or in one too short for a pair of states with their delays.
         """
         model = self.model
+        if not self.has_pairs():
+            return []
         k = min(_COMPARED, len(model.eigenvalues_))
         values, shares = model.eigenvalues_[:k], model.explained_variance(self.recent, k)
         processes = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), constants_of(model))
         shares[values.imag > 0.0] *= 2.0
         largest = np.argsort(-shares[processes].round(3), kind="stable")[:_SHOWN]
         shown = processes[largest]
-        k = int(shown.max(initial=-1)) + 1
+        if not len(shown):
+            return []
+        k = int(shown.max()) + 1
         scales, frequencies, errors = model.timescales(k), model.frequencies(k), self._errors(k)
         lines: list[list[str]] = []
         for j in shown:
@@ -78,7 +87,13 @@ def print_report(
     model, cutter = findings.model, findings.cutter
     unit = f" ({cutter.unit})" if cutter.unit else ""
     header = ["eigenvalue", f"timescale{unit}", f"period{unit}", "share of variance"]
-    _print_table(console, [header, *spectrum])
+    known = findings.has_pairs()
+    if spectrum:
+        _print_table(console, [header, *spectrum])
+    elif known:
+        say(console, "no spectrum: the operator found no process beside the constant function")
+    else:
+        say(console, "no spectrum: the record is too short for a pair of states with their delays")
     if findings.skill is not None:
         say(console, "")
         _print_table(console, _errors_table(findings, findings.skill))
@@ -88,7 +103,8 @@ def print_report(
                 "The operator alone forecasts worse than persistence here: --forecast N mixes it "
                 "with simpler forecasts, and judges what comes of it.",
             )
-    facts = {"pairs learned": f"{model.n_seen_:,}", "states stored": f"{model.n_stored_:,}"}
+    pairs, stored = (model.n_seen_, model.n_stored_) if known else (0, 0)
+    facts = {"pairs learned": f"{pairs:,}", "states stored": f"{stored:,}"}
     facts["trajectories"] = f"{cutter.n_trajectories:,}"
     if cutter.n_gaps:
         facts["trajectories"] += f" ({cutter.n_gaps:,} ended at a gap in time)"

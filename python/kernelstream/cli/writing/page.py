@@ -50,20 +50,28 @@ def draw_page(
     names: list[str],
     unit: str,
 ) -> None:
-    """Draw eigenvalues, the Chapman-Kolmogorov test, eigenfunctions over time and a forecast."""
+    """Draw eigenvalues, the Chapman-Kolmogorov test, eigenfunctions over time and a forecast.
+
+    The first three only if the operator found a process beside the constant function.
+    """
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(11.0, 8.0), layout="constrained")
     spectrum, test, along, curves = figure.subplots(2, 2).ravel()
-    plots.spectrum(model, n=60, ax=spectrum)
-    spectrum.set_title("eigenvalues", fontsize=10)
-    steps = min(10, (max(map(len, recent)) - span_of(model) - 1) // model.lag)
-    if steps:
-        result = chapman_kolmogorov(model, recent, steps, k=_MOST - 1)
-        plots.chapman_kolmogorov(result, unit=unit or "steps", ax=test)
-    test.set_title("Chapman-Kolmogorov test", fontsize=10)
-    if max(map(len, recent)) > span_of(model):
-        _draw_eigenfunctions(along, model, recent, unit)
+    if model.n_seen_ and len(model.eigenvalues_) > len(constants_of(model)):
+        plots.spectrum(model, n=60, ax=spectrum)
+        spectrum.set_title("eigenvalues", fontsize=10)
+        steps = min(10, (max(map(len, recent)) - span_of(model) - 1) // model.lag)
+        if steps:
+            result = chapman_kolmogorov(model, recent, steps, k=_MOST - 1)
+            plots.chapman_kolmogorov(result, unit=unit or "steps", ax=test)
+        test.set_title("Chapman-Kolmogorov test", fontsize=10)
+        if max(map(len, recent)) > span_of(model):
+            _draw_eigenfunctions(along, model, recent, unit)
+    else:
+        spectrum.set_title("no spectrum", fontsize=10)
+        for ax in (spectrum, test, along):
+            ax.axis("off")
     _draw_forecast(curves, model, recent, ahead, names, unit)
     with replacing(path) as file:
         figure.savefig(file, format=_format(path), dpi=150)
