@@ -276,7 +276,8 @@ def test_constant_and_short_records_have_forecasts_without_a_spectrum(
     (tmp_path / "t.csv").write_text("\n".join([header, *rows, ""]))
     output, page, saved = tmp_path / "o.csv", tmp_path / "p.png", tmp_path / "m"
     outputs = ["--output", output] if options else []
-    result = run("dynamics", tmp_path / "t.csv", *options, *outputs, "--plot", page, "--save", saved)
+    outputs += ["--plot", page, "--save", saved]
+    result = run("dynamics", tmp_path / "t.csv", *options, *outputs)
     assert result.exit_code == 0, result.output
     assert "no spectrum" in result.stdout
     assert words in result.stdout

@@ -255,8 +255,8 @@ def test_missing_configuration(key, saved, refused):
 
 def test_missing_array(saved, refused):
     config, arrays = unpack(saved)
-    # Files of earlier models have no sizes of errors by prediction, which then count as equal, and no
-    # usual novelty, which then begins at 1 as in new models.
+    # Files of earlier models have no sizes of errors by prediction, which then count as equal, and
+    # no usual novelty, which then begins at 1 as in new models.
     for name in arrays.keys() - {"calibration.profile", "calibration.novelty"}:
         refused(pack(config, {n: a for n, a in arrays.items() if n != name}))
 

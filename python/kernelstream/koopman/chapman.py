@@ -150,7 +150,7 @@ def _regression(now: ComplexArray, later: ComplexArray) -> tuple[ComplexArray, F
     products = np.add.reduceat(np.conj(now) * later, starts, axis=0)
     squares = np.add.reduceat(np.abs(now) ** 2, starts, axis=0)
     whole = products.sum(axis=0) / squares.sum(axis=0)
-    # Of one block nothing is left: its error is not known (NaN).
+    # The error of a single block is not known (NaN): without it nothing is left.
     with np.errstate(divide="ignore", invalid="ignore"):
         without = (products.sum(axis=0) - products) / (squares.sum(axis=0) - squares)
     count = len(starts)
