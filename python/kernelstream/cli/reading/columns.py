@@ -148,7 +148,7 @@ def choose(
     # Columns without a name are left out, and several may have none.
     left = [name for name in table.schema.names if name and name not in chosen_by_name]
     chosen.notes = [note for name in left if (note := _note(table, name))]
-    known = [*excluded, *categories, *numbers, *(targets if classify else [])]
+    known = [*chosen_by_name, *(targets if classify else [])]
     chosen.notes += [
         _note_of_codes(name, code, is_target=name in targets)
         for name, code in table.codes.items()

@@ -32,10 +32,6 @@ class Report:
     inside: NDArray[np.float64] | None
     coverage: float
 
-    def has_pairs(self) -> bool:
-        """Whether the operator has learned a pair."""
-        return self.model.__sklearn_is_fitted__() and self.model.n_seen_ > 0
-
     def spectrum(self) -> list[list[str]]:
         """Give a line of cells for each process, by falling share of the variance.
 
@@ -44,7 +40,7 @@ class Report:
         record, or in one too short for a pair of states with their delays.
         """
         model = self.model
-        if not self.has_pairs():
+        if not model.n_seen_:
             return []
         k = min(_COMPARED, len(model.eigenvalues_))
         values, shares = model.eigenvalues_[:k], model.explained_variance(self.recent, k)
@@ -87,10 +83,9 @@ def print_report(
     model, cutter = findings.model, findings.cutter
     unit = f" ({cutter.unit})" if cutter.unit else ""
     header = ["eigenvalue", f"timescale{unit}", f"period{unit}", "share of variance"]
-    known = findings.has_pairs()
     if spectrum:
         _print_table(console, [header, *spectrum])
-    elif known:
+    elif model.n_seen_:
         say(console, "no spectrum: the operator found no process beside the constant function")
     else:
         say(console, "no spectrum: the record is too short for a pair of states with their delays")
@@ -103,8 +98,7 @@ def print_report(
                 "The operator alone forecasts worse than persistence here: --forecast N mixes it "
                 "with simpler forecasts, and judges what comes of it.",
             )
-    pairs, stored = (model.n_seen_, model.n_stored_) if known else (0, 0)
-    facts = {"pairs learned": f"{pairs:,}", "states stored": f"{stored:,}"}
+    facts = {"pairs learned": f"{model.n_seen_:,}", "states stored": f"{model.n_stored_:,}"}
     facts["trajectories"] = f"{cutter.n_trajectories:,}"
     if cutter.n_gaps:
         facts["trajectories"] += f" ({cutter.n_gaps:,} ended at a gap in time)"
