@@ -357,7 +357,7 @@ class DenseRidge:
         self.A = g * A + weight * np.outer(phi, phi)
         k = max(1, int(np.ceil((1.0 - g) * m)))
         for turn in range(k):
-            i = (self.rows * k + turn) % m
+            i = ((((self.rows * 0x9E3779B97F4A7C15) % 2**64 * m) >> 64) + turn) % m
             self.A[i, i] += (1.0 - g) * self.regularization * m / k
         self.b_y = g * self.b_y + weight * y * phi
         self.b_one = g * self.b_one + weight * phi

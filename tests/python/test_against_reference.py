@@ -246,6 +246,27 @@ def test_forgetting_does_not_inflate_unvisited_directions():
     np.testing.assert_allclose(model.predict(X[:200]), later, rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("repeats", [1, 3, 10, 16])
+@pytest.mark.parametrize("order", ["shuffled", "by_column", "by_target"])
+def test_forgetting_restores_all_coordinates_while_rows_add_some_at_a_regular_rate(repeats, order):
+    # Each row comes several times in turn: the dictionary grows at a regular rate.
+    X, y = random_stream(150, 6, seed=4)
+    first = {
+        "shuffled": np.arange(150),
+        "by_column": np.argsort(X[:, 0]),
+        "by_target": np.argsort(y),
+    }
+    rows = np.repeat(first[order], repeats)
+    model = regressor(ks.Ridge(0.01, forgetting=0.95), kernel=ks.Gaussian(2.0))
+    made = model.partial_fit_predict(X[rows], y[rows])
+    features, sizes = ref.nested_features(ref.gaussian(2.0), X[rows], 1e-2)
+    slow = ref.DenseRidge(0.01, forgetting=0.95)
+    expected = ref.run_on_features(slow, features, sizes, y[rows])
+    np.testing.assert_allclose(made, expected, rtol=0, atol=1e-7)
+    # None of the regularization is lost, which would make P explode.
+    assert np.linalg.eigvalsh(slow.A)[0] > 0.01 * 0.95 ** (2 * len(slow.A))
+
+
 # --------------------------------------------------------------------------------- several outputs
 
 

@@ -40,9 +40,9 @@ const GROWS_FROM: usize = 256;
 ///
 /// With `forgetting` below 1 the sums are weighted by `gamma^age`. The textbook recursion also
 /// forgets the regularization, and `P` explodes in directions that the data stop visiting. Here
-/// each round restores the loss of `m` coordinates, `(1 - gamma) lambda m`, to one of them in turn,
-/// which keeps `lambda I` on average and costs one more rank-one update (more if `gamma` is below
-/// `1 - 1 / m`). O(m^2) a row, O(m) more for each output.
+/// each round restores the loss of `m` coordinates, `(1 - gamma) lambda m`, to one of them, all
+/// equally often, which keeps `lambda I` on average and costs one more rank-one update (more if
+/// `gamma` is below `1 - 1 / m`). O(m^2) a row, O(m) more for each output.
 #[derive(Clone, Debug)]
 pub struct SecondOrder<R> {
     pub(super) rule: R,
@@ -128,14 +128,15 @@ impl<R: SecondOrderRule> SecondOrder<R> {
     }
 
     /// Restores the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
-    /// each, to some of them in turn: to more if much is forgotten.
+    /// each, to some of them: to more if much is forgotten.
     fn restore_regularization(&mut self) {
         let m = self.dim() as u64;
         let lost = (1.0 - self.rule.forgetting()) * m as f64;
         let turns = (1..=m).find(|turns| *turns as f64 >= lost).unwrap_or(m);
         let share = self.rule.regularization() * lost / turns as f64;
+        let first = one_of(self.rounds, m) as u64;
         for turn in 0..turns {
-            let Ok(i) = usize::try_from(((self.rounds % m) * turns + turn) % m) else { continue };
+            let Ok(i) = usize::try_from((first + turn) % m) else { continue };
             // Learns the row sqrt(share) e_i with target 0.
             self.inverse.column(i, &mut self.pz);
             // A negative value, the rounding error of a row of an enormous weight, would grow with
@@ -159,6 +160,15 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             self.rule.update_centre(1.0, &self.step, quadratic);
         }
     }
+}
+
+/// The coordinate of `m` at a time: by multiples of the golden section modulo 1, which visit all
+/// equally often also while `m` grows. The remainder of the time by `m` would not: where every tenth
+/// round adds a coordinate, it is always one of the first ten.
+#[expect(clippy::cast_possible_truncation, reason = "below m")]
+fn one_of(time: u64, m: u64) -> usize {
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    ((u128::from(time.wrapping_mul(GOLDEN)) * u128::from(m)) >> 64) as usize
 }
 
 impl<R: SecondOrderRule> SecondOrder<R> {
@@ -445,5 +455,26 @@ impl<R: RuleFile> LearnerFile for SecondOrder<R> {
         self.pz = Lanes::zeros(dim);
         self.step.lengths = vec![0.0; outputs];
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_coordinates_are_visited_equally_often_however_their_number_grows() {
+        for rounds_per_coordinate in [u64::MAX, 1, 3, 10, 64] {
+            let mut visits = vec![0_u64; 64];
+            for time in 0..64 * 200 {
+                // From 8 coordinates on.
+                let m = (8 + time / rounds_per_coordinate).min(64);
+                visits[one_of(time, m)] += 1;
+            }
+            let known = if rounds_per_coordinate == u64::MAX { &visits[..8] } else { &visits[..] };
+            let mean = known.iter().sum::<u64>() / known.len() as u64;
+            assert!(known.iter().all(|n| *n > mean / 2), "{visits:?}");
+            assert!(rounds_per_coordinate > 3 || known.iter().all(|n| *n < mean + mean / 2), "{visits:?}");
+        }
     }
 }
