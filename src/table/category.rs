@@ -24,58 +24,119 @@ pub(super) fn is_category(cell: f64) -> bool {
     cell >= 0.0 && cell.fract() == 0.0 && cell < LIMIT as f64
 }
 
-/// One feature for each category of the warm-up and one for all others, or, if there were too many,
-/// one for each of a number of groups, to two of which a category belongs by its hash: few pairs of
-/// categories share both. The features of a category have norm 1, the others are 0; in a gap all
-/// are 0.
+/// Most features that are kept for categories after the warm-up: if rows so far came category by
+/// category, if all had the same one, and if they came in a random order.
+const RESERVE_IN_RUNS: usize = 64;
+const RESERVE_OF_ONE: usize = 8;
+const RESERVE: usize = 8;
+
+/// Rows come category by category if neighbours differ in less than this share of what is expected
+/// in random order.
+const RUNS: f64 = 0.5;
+
+/// One feature for each category of the warm-up, and some for others: the first of these have one
+/// each, in the order in which they come, and all later ones share them, two each by its hash. If
+/// there were too many in the warm-up, all are such shared groups. Few pairs of categories share both
+/// of their groups. The features of a category have norm 1, the others are 0; in a gap, and for a
+/// category that has not been learned while features are left, all are 0. With one feature for
+/// others, all share it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Categories {
     /// Categories of the warm-up, sorted; empty if they are grouped.
     seen: Vec<f64>,
-    width: usize,
+    /// Categories after the warm-up with a feature of their own, in the order in which they came.
+    later: Vec<f64>,
+    /// Features of categories that are not of the warm-up.
+    others: usize,
     /// Groups of a category; 0 if they are not grouped, 1 in older models.
     groups: usize,
 }
 
 impl Categories {
-    /// Categories among these cells, without gaps; grouped if there are more than `max_size`.
-    pub fn of(cells: &[f64], max_size: usize) -> Self {
-        let mut seen: Vec<f64> = cells.iter().copied().filter(|cell| !cell.is_nan()).collect();
-        seen.sort_by(f64::total_cmp);
-        seen.dedup();
+    /// Categories among these cells, without gaps; grouped if there are more than `max_size`. With
+    /// `reserve`, features are kept for as many others as the order of the cells lets expect.
+    pub fn of(cells: &[f64], max_size: usize, reserve: bool) -> Self {
+        let known: Vec<f64> = cells.iter().copied().filter(|cell| !cell.is_nan()).collect();
+        let seen = distinct(&known);
         if seen.len() > max_size {
-            return Self { seen: Vec::new(), width: max_size, groups: 2 };
+            return Self { seen: Vec::new(), later: Vec::new(), others: max_size, groups: 2 };
         }
-        Self { width: seen.len() + 1, seen, groups: 0 }
+        let others = if reserve { expected_others(&known, &seen) } else { 1 };
+        Self { seen, later: Vec::new(), others, groups: 0 }
     }
 
     /// The categories of a [`state`](Self::state); `None` if it is invalid.
     pub fn from_state(state: &[f64], max_size: usize) -> Option<Self> {
-        let (groups, seen) = state.split_first()?;
-        let groups = (0..=2).find(|count| (*count as f64).to_bits() == groups.to_bits())?;
-        let sound = seen.is_sorted_by(|a, b| a < b) && seen.iter().all(|cell| is_category(*cell));
-        match (groups, seen.len()) {
-            (1 | 2, 0) => Some(Self { seen: Vec::new(), width: max_size, groups }),
-            (0, count) if sound && count <= max_size => {
-                Some(Self { seen: seen.to_vec(), width: count + 1, groups })
+        let count =
+            |value: &f64, most: usize| (0..=most).find(|count| (*count as f64).to_bits() == value.to_bits());
+        let sound = |seen: &[f64]| {
+            seen.len() <= max_size
+                && seen.is_sorted_by(|a, b| a < b)
+                && seen.iter().all(|cell| is_category(*cell))
+        };
+        let (kind, rest) = state.split_first()?;
+        match (count(kind, 3)?, rest) {
+            (groups @ (1 | 2), []) => {
+                Some(Self { seen: Vec::new(), later: Vec::new(), others: max_size, groups })
+            }
+            (0, seen) if sound(seen) => {
+                Some(Self { seen: seen.to_vec(), later: Vec::new(), others: 1, groups: 0 })
+            }
+            (3, [others, of_warm_up, rest @ ..]) => {
+                let others = count(others, RESERVE_IN_RUNS)?;
+                let (seen, later) = rest.split_at_checked(count(of_warm_up, max_size)?)?;
+                let all: Vec<f64> = rest.to_vec();
+                let fits = others > 1 && later.len() <= others && distinct(&all).len() == all.len();
+                (fits && sound(seen) && later.iter().all(|cell| is_category(*cell))).then(|| Self {
+                    seen: seen.to_vec(),
+                    later: later.to_vec(),
+                    others,
+                    groups: 0,
+                })
             }
             _ => None,
         }
     }
 
-    /// The number of groups of a category, then those of the warm-up.
+    /// The number of groups of a category, then those of the warm-up; or 3, the number of features
+    /// of others, that of categories of the warm-up, these, and those after it.
     pub fn state(&self) -> Vec<f64> {
-        std::iter::once(self.groups as f64).chain(self.seen.iter().copied()).collect()
+        if self.groups > 0 || self.others == 1 {
+            return std::iter::once(self.groups as f64).chain(self.seen.iter().copied()).collect();
+        }
+        let head = [3.0, self.others as f64, self.seen.len() as f64];
+        head.into_iter().chain(self.seen.iter().chain(&self.later).copied()).collect()
     }
 
     pub fn width(&self) -> usize {
-        self.width
+        self.seen.len() + self.others
     }
 
-    /// Whether a cell is a new category, if categories are distinguished.
+    /// Whether a cell is not of the warm-up, if categories are distinguished.
     pub fn is_new(&self, cell: f64) -> bool {
-        let known = |seen: &f64| seen.total_cmp(&cell);
-        self.groups == 0 && self.seen.binary_search_by(known).is_err()
+        self.groups == 0 && self.place(cell).is_none()
+    }
+
+    /// Whether the next category that is not known gets a feature of its own.
+    pub fn grows(&self) -> bool {
+        self.groups == 0 && self.others > 1 && self.later.len() < self.others
+    }
+
+    /// Whether [`meet`](Self::meet) would give this cell a feature.
+    pub fn is_met_by(&self, cell: f64) -> bool {
+        self.grows() && self.is_new(cell) && !self.later.contains(&cell)
+    }
+
+    /// Gives a category that is not known a feature, if one is left.
+    pub fn meet(&mut self, cell: f64) {
+        if self.is_met_by(cell) {
+            self.later.push(cell);
+        }
+    }
+
+    /// The place of a category of the warm-up.
+    fn place(&self, cell: f64) -> Option<usize> {
+        self.seen.binary_search_by(|known| known.total_cmp(&cell)).ok()
     }
 
     /// The features of a cell.
@@ -84,17 +145,46 @@ impl Categories {
         if cell.is_nan() {
             return;
         }
-        if self.groups == 0 {
-            let place = self.seen.binary_search_by(|known| known.total_cmp(&cell));
-            out[place.unwrap_or(self.seen.len())] = 1.0;
+        if let Some(place) = self.place(cell) {
+            out[place] = 1.0;
             return;
         }
-        let [first, second] = groups_of(cell, self.width);
-        if self.groups == 1 || first == second {
-            out[first] = 1.0;
-        } else {
-            (out[first], out[second]) = (FRAC_1_SQRT_2, FRAC_1_SQRT_2);
+        let others = &mut out[self.seen.len()..];
+        if let Some(place) = self.later.iter().position(|known| known.to_bits() == cell.to_bits()) {
+            others[place] = 1.0;
+        } else if !self.grows() {
+            let [first, second] = groups_of(cell, self.others);
+            if self.groups == 1 || first == second {
+                others[first] = 1.0;
+            } else {
+                (others[first], others[second]) = (FRAC_1_SQRT_2, FRAC_1_SQRT_2);
+            }
         }
+    }
+}
+
+/// Different cells, sorted.
+fn distinct(cells: &[f64]) -> Vec<f64> {
+    let mut seen = cells.to_vec();
+    seen.sort_by(f64::total_cmp);
+    seen.dedup();
+    seen
+}
+
+/// Number of features for categories after these cells: in random order, as many as first came in
+/// their second half.
+fn expected_others(cells: &[f64], seen: &[f64]) -> usize {
+    let n = cells.len() as f64;
+    let changes = cells.windows(2).filter(|pair| pair[0].to_bits() != pair[1].to_bits()).count();
+    let of = |category: &f64| cells.iter().filter(|cell| cell.to_bits() == category.to_bits()).count() as f64;
+    let equal_pairs: f64 = seen.iter().map(of).map(|count| count * (count - 1.0)).sum();
+    let expected = (n - 1.0) - equal_pairs / n;
+    if seen.len() <= 1 {
+        RESERVE_OF_ONE
+    } else if (changes as f64) < RUNS * expected {
+        (16 * seen.len()).min(RESERVE_IN_RUNS)
+    } else {
+        (seen.len() - distinct(&cells[..cells.len() / 2]).len()).clamp(1, RESERVE)
     }
 }
 
@@ -120,7 +210,7 @@ mod tests {
     #[test]
     fn one_feature_is_one() {
         let cells = ["red", "green", "red"].map(category);
-        let categories = Categories::of(&cells, 32);
+        let categories = Categories::of(&cells, 32, false);
         let red = features(&categories, category("red"));
         assert!(red == [1.0, 0.0, 0.0] || red == [0.0, 1.0, 0.0]);
         assert_ne!(features(&categories, category("red")), features(&categories, category("green")));
@@ -133,7 +223,7 @@ mod tests {
     fn many_categories_are_grouped_evenly() {
         let cells: Vec<f64> = (0..1000).map(|i| category(&format!("user {i}"))).collect();
         assert!(cells.iter().all(|cell| is_category(*cell)));
-        let categories = Categories::of(&cells, 10);
+        let categories = Categories::of(&cells, 10, true);
         assert_eq!(categories.width(), 10);
         let mut total = [0.0; 10];
         for cell in &cells {
@@ -146,6 +236,48 @@ mod tests {
         let older = Categories::from_state(&[1.0], 10).unwrap();
         assert!(cells.iter().all(|cell| (features(&older, *cell).iter().sum::<f64>() - 1.0).abs() < 1e-12));
         assert!(Categories::from_state(&[3.0], 10).is_none());
-        assert_eq!(features(&Categories::of(&cells, 1), cells[3]), [1.0]);
+        assert_eq!(features(&Categories::of(&cells, 1, false), cells[3]), [1.0]);
+    }
+
+    #[test]
+    fn categories_after_the_warm_up_have_features_as_their_order_lets_expect() {
+        let of = |names: &[usize]| {
+            let cells: Vec<f64> = names.iter().map(|i| category(&format!("town {i}"))).collect();
+            Categories::of(&cells, 128, true)
+        };
+        let in_runs: Vec<usize> = (0..200).map(|i| i / 40).collect();
+        let in_turn: Vec<usize> = (0..200).map(|i| i % 5).collect();
+        let late: Vec<usize> = (0..200).map(|i| if i < 100 { i % 5 } else { i % 8 }).collect();
+        let others = [in_runs, in_turn, late, vec![0; 200]].map(|names| of(&names).others);
+        assert_eq!(others, [RESERVE_IN_RUNS, 1, 3, RESERVE_OF_ONE]);
+    }
+
+    #[test]
+    fn later_categories_have_features_of_their_own_then_shared_ones() {
+        let cell = |i: usize| category(&format!("town {i}"));
+        let mut categories = Categories::of(&[cell(0); 50], 128, true);
+        assert_eq!(features(&categories, cell(1)), [0.0; 9]);
+        let mut first = Vec::new();
+        for i in 1..=20 {
+            assert_eq!(categories.is_met_by(cell(i)), i <= 8);
+            categories.meet(cell(i));
+            first.push(features(&categories, cell(i)));
+            assert!((first[i - 1].iter().map(|one| one * one).sum::<f64>() - 1.0).abs() < 1e-12);
+        }
+        for (i, first) in first.iter().enumerate() {
+            assert_eq!(features(&categories, cell(i + 1)), *first, "they do not move");
+            assert_eq!(first.contains(&1.0), i < 8);
+        }
+        assert_eq!(Categories::from_state(&categories.state(), 128), Some(categories.clone()));
+        let state = categories.state();
+        for broken in [
+            [&state[..], &[cell(70)]].concat(),
+            [&state[..], &[cell(3)]].concat(),
+            [&[3.0, 1.0, 0.0][..], &[cell(3)]].concat(),
+            [3.0, 8.0, 5.0].to_vec(),
+            [3.0, 8.0, 0.0, 0.5].to_vec(),
+        ] {
+            assert!(Categories::from_state(&broken, 128).is_none());
+        }
     }
 }

@@ -28,7 +28,8 @@ pub enum ColumnKind {
         logarithm: bool,
     },
     /// Categories, numbered by [`category`](super::category): a feature for each one of the
-    /// warm-up, and one for all others.
+    /// warm-up, and one for all others; for models that do not scale by themselves
+    /// ([`ColumnsSpec::rescale`]), up to 64 for others if rows come category by category.
     Category {
         /// Number of features that more categories than this share, at least 1.
         #[serde(default = "most_categories")]
@@ -147,7 +148,11 @@ impl Coder {
                 let scale = if *scale { full } else { Scale::NONE };
                 Self::Number { scale, indicator: known.len() < cells.len(), filling }
             }
-            ColumnKind::Category { max_size } => Self::Category(Categories::of(cells, *max_size)),
+            // Models that scale by themselves learn categories again.
+            ColumnKind::Category { max_size } => {
+                let reserve = !spec.rescale && cells.len() >= spec.warm_up;
+                Self::Category(Categories::of(cells, *max_size, reserve))
+            }
             ColumnKind::Boolean {} => Self::Boolean,
             ColumnKind::Time { .. } => Self::Time { elapsed: Scale::of(&numbers(cells).collect::<Vec<_>>()) },
         }
@@ -175,10 +180,12 @@ impl Coder {
     /// Whether learning a row may change the encoding of the next one.
     fn changes(&self) -> bool {
         let filling = matches!(self, Self::Number { filling: Some(filling), .. } if filling.changes());
-        filling || self.scale().is_some_and(Scale::is_constant)
+        let grows = matches!(self, Self::Category(categories) if categories.grows());
+        filling || grows || self.scale().is_some_and(Scale::is_constant)
     }
 
-    /// Sets the scale of a constant column at its first different cell.
+    /// Sets the scale of a constant column at its first different cell, and the feature of a category
+    /// that is not known.
     fn meet(&mut self, kind: &ColumnKind, cell: f64) {
         match self {
             Self::Number { scale, filling, .. } => {
@@ -189,14 +196,16 @@ impl Coder {
                 scale.meet(value);
             }
             Self::Time { elapsed } => elapsed.meet(cell),
-            Self::Category(_) | Self::Boolean => {}
+            Self::Category(categories) => categories.meet(cell),
+            Self::Boolean => {}
         }
     }
 
-    /// Whether [`meet`](Self::meet) would set the scale by this cell.
+    /// Whether [`meet`](Self::meet) would set something by this cell.
     fn is_set_by(&self, kind: &ColumnKind, cell: f64) -> bool {
         let first = match self {
             Self::Number { filling: Some(filling), .. } => scaled(kind) && filling.is_empty(),
+            Self::Category(categories) => categories.is_met_by(cell),
             _ => false,
         };
         first || self.scale().is_some_and(|scale| scale.is_set_by(straightened_as(kind, cell)))
@@ -480,7 +489,7 @@ impl Encoder {
     }
 
     /// Whether learning a row may change the encoding of the next one, after the warm-up: a column
-    /// has been constant so far, or a filling follows the rows.
+    /// has been constant so far, a filling follows the rows, or features of categories are left.
     pub(super) fn changes(&self) -> bool {
         self.coders.iter().any(Coder::changes)
     }
@@ -547,13 +556,13 @@ impl Encoder {
         }
     }
 
-    /// Sets the scale of columns that were constant and vary in this row. Rows before it have zero
-    /// in such a column on any scale.
+    /// Sets the scale of columns that were constant and vary in this row, and the features of
+    /// categories that first come in it. Rows before it have zero there on any scale.
     pub(super) fn meet(&mut self, row: ArrayView1<'_, f64>) {
         self.each_known(row, Coder::meet);
     }
 
-    /// Whether [`meet`](Self::meet) would set a scale by this row.
+    /// Whether [`meet`](Self::meet) would set something by this row.
     pub(super) fn is_set_by(&self, row: ArrayView1<'_, f64>) -> bool {
         let mut cells = self.coders.iter().zip(row).enumerate().filter(|(_, (_, cell))| !cell.is_nan());
         cells.any(|(column, (coder, cell))| coder.is_set_by(self.kind(column), *cell))

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 
-use super::calibration::Calibration;
+use super::calibration::{Calibration, Middle};
 use super::judged::Judged;
 use crate::error::{Error, Result, positive};
 use crate::learner::{Loss, odds_of_linear};
@@ -18,6 +18,9 @@ const FEWEST_CHANGES: f64 = 20.0;
 /// The share of them below which labels come in runs: electricity prices, which rise for hours, have a third, blocks of 100
 /// labels a fiftieth.
 const SHARE_OF_CHANGES: f64 = 0.1;
+
+/// Least logarithm of the odds, with equal weights of both classes, of the usual row of the commoner class.
+const LEAST_OF_USUAL: f64 = 0.2;
 
 /// A label as people write it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,6 +137,8 @@ pub struct Labels {
     in_runs: bool,
     /// One an output, if they are calibrated.
     calibrations: Vec<Calibration>,
+    /// Where the scores of either class lie, if they are two whose weights move odds.
+    middle: Middle,
     /// Whether outputs are no longer calibrated: parts of a stream are learned apart and merged.
     settled: bool,
     /// How it went.
@@ -176,6 +181,7 @@ impl Labels {
             latest: None,
             in_runs: false,
             calibrations: Vec::new(),
+            middle: Middle::default(),
             settled: false,
             judged: Judged::new(),
         };
@@ -242,12 +248,42 @@ impl Labels {
     /// Makes outputs of the scores of a row: the same, unless they are calibrated.
     pub(crate) fn calibrate(&self, mut scores: ArrayViewMut1<'_, f64>) {
         if self.are_calibrated() {
+            if let Some(middle) = self.middle() {
+                let calibrated = |odds: f64| self.calibrations[0].apply(odds - middle);
+                // With few rows of one class their scores may be those of the other: the usual row of
+                // the commoner class is not decided for the rarer one.
+                let common = usize::from(self.counts[1] > self.counts[0]);
+                let sign = if common == 1 { 1.0 } else { -1.0 };
+                let usual = sign * calibrated(self.middle.mean(common));
+                let moved = sign * (LEAST_OF_USUAL - usual).max(0.0);
+                scores[0] = calibrated(self.odds(scores[0])) + moved + self.beside_balanced();
+                return;
+            }
             for (score, calibration) in scores.iter_mut().zip(&self.calibrations) {
                 let odds = self.odds(*score);
                 *score = if self.settled { odds } else { calibration.apply(odds) };
             }
             self.weigh(scores);
         }
+    }
+
+    /// The middle between the scores of two classes, from which odds are calibrated if weights move
+    /// them: scores of a squared loss do not resolve probabilities below a hundredth, so that the
+    /// weights of a rarer class would move those of all rows beyond even odds.
+    fn middle(&self) -> Option<f64> {
+        let has = self.n_outputs() == 1
+            && self.counts.len() == 2
+            && self.move_odds()
+            && self.spec.link != Some(Link::Logistic)
+            && !self.in_runs
+            && !self.settled;
+        self.middle.at().filter(|_| has)
+    }
+
+    /// By how much the weights of two classes move odds beyond what makes their rows count alike.
+    fn beside_balanced(&self) -> f64 {
+        let rows = |class: usize| as_f64(self.counts[class].max(1)).ln();
+        self.log_weight(1) + rows(1) - self.log_weight(0) - rows(0)
     }
 
     /// The logarithm of the odds that a score stands for by itself.
@@ -304,8 +340,24 @@ impl Labels {
                 Vec::new()
             };
             self.calibrate(scores.view_mut());
+            let middle = self.middle();
+            // All classes have the weight of the rarest.
+            let rarest = self.counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(1);
             for ((odds, sign), calibration) in odds.iter().zip(signs).zip(&mut self.calibrations) {
-                calibration.learn(*odds, *sign, weight);
+                if let Some(middle) = middle {
+                    let share = as_f64(rarest) / as_f64(self.counts[usize::from(*sign > 0.0)].max(1));
+                    calibration.learn(*odds - middle, *sign, weight * share.min(1.0));
+                } else {
+                    calibration.learn(*odds, *sign, weight);
+                }
+            }
+            if let ([odds], true) = (&odds[..], weight > 0.0) {
+                let known = self.middle.at().is_some();
+                self.middle.meet(usize::from(signs[0] > 0.0), *odds);
+                if !known && self.middle().is_some() {
+                    // From here on odds are those from the middle.
+                    self.calibrations.fill(Calibration::new());
+                }
             }
             let Some(right) = self.place(codes[(i, 0)]) else { continue };
             self.changes += u64::from(self.latest.is_some_and(|latest| latest != right));
@@ -319,6 +371,7 @@ impl Labels {
             if in_runs && !self.in_runs {
                 // What was learned was of one run.
                 self.calibrations.fill(Calibration::new());
+                self.middle = Middle::default();
             }
             self.in_runs = in_runs;
         }
@@ -419,6 +472,7 @@ impl Labels {
         out.counts("labels.runs", &[self.changes, latest, u64::from(self.in_runs), u64::from(self.settled)]);
         if self.are_calibrated() {
             Calibration::write(&self.calibrations, out);
+            self.middle.write(out);
         }
         self.judged.write(out);
     }
@@ -437,6 +491,7 @@ impl Labels {
         self.judged = Judged::read(from)?;
         if self.are_calibrated() {
             self.calibrations = Calibration::read(self.n_outputs(), from)?;
+            self.middle = Middle::read(from)?;
         }
         Ok(())
     }

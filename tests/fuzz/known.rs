@@ -152,6 +152,7 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "modes",
                 "forecaster.readouts",
                 "warm_up.x",
+                "labels.middle",
             ]
             .iter()
             .any(|group| array.starts_with(group));

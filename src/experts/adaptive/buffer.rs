@@ -214,28 +214,45 @@ impl Buffer {
         (latest, some(history, &by_number(history)))
     }
 
-    /// Whether each of the latest `count` targets is near to the one before it: their autocorrelation about the mean of all
-    /// is above this many standard errors of independent targets.
-    pub fn targets_come_in_runs(&self, count: u64, errors: f64) -> bool {
+    /// Whether each of the latest `count` targets is near to the one before it, of any output: their autocorrelation about
+    /// the mean of all is above this many standard errors of independent targets.
+    pub fn targets_come_in_runs(&self, count: u64, errors: f64, are_labels: bool) -> bool {
         let width = self.width();
         let rows = || self.latest.numbers.iter().copied().zip(self.latest.values.chunks_exact(width));
         let end = rows().map(|(number, _)| number + 1).max().unwrap_or(0);
         let mut latest: Vec<_> = rows().filter(|(number, _)| number + count >= end).collect();
         latest.sort_unstable_by_key(|(number, _)| *number);
         let history = self.of_all_time();
-        let (mut products, mut squares) = (0.0, 0.0);
-        for at in self.features..width - 1 {
+        (self.features..width - 1).any(|at| {
             let all = || history.values.chunks_exact(width).map(|row| row[at]);
             let n = history.numbers.len() as f64;
             let mean = all().sum::<f64>() / n;
-            let variance = all().map(|y| (y - mean).powi(2)).sum::<f64>() / n;
-            if variance > 0.0 {
-                let off: Vec<f64> = latest.iter().map(|(_, row)| row[at] - mean).collect();
-                products += off.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / variance;
-                squares += off.iter().map(|off| off * off).sum::<f64>() / variance;
-            }
-        }
-        products * (latest.len() as f64).sqrt() > errors * squares
+            let off: Vec<f64> = latest.iter().map(|(_, row)| row[at] - mean).collect();
+            let products: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
+            let squares: f64 = off.iter().map(|off| off * off).sum();
+            let varies = all().any(|y| y.to_bits() != mean.to_bits());
+            // Many rows of the commoner label come in a random order too.
+            let alike = !are_labels || self.changes_rarely(at);
+            varies && products * (latest.len() as f64).sqrt() > errors * squares && alike
+        })
+    }
+
+    /// Whether a label, at this place of a row, changes less than half as often in the latest rows as in a random order.
+    fn changes_rarely(&self, at: usize) -> bool {
+        let width = self.width();
+        let mut rows: Vec<_> = self
+            .latest
+            .numbers
+            .iter()
+            .zip(self.latest.values.chunks_exact(width).map(|row| row[at]))
+            .collect();
+        rows.sort_unstable_by_key(|(number, _)| **number);
+        let n = rows.len() as f64;
+        // The latest rows may all have one label.
+        let all = self.of_all_time().values.chunks_exact(width);
+        let share = all.clone().filter(|row| row[at] > 0.0).count() as f64 / all.len().max(1) as f64;
+        let changes = rows.windows(2).filter(|pair| pair[0].1.to_bits() != pair[1].1.to_bits()).count();
+        (changes as f64) < share * (1.0 - share) * n
     }
 
     /// Whether most of these rows have a column out of the range of the latest rows since the last change, by more than this
@@ -330,7 +347,7 @@ mod tests {
         for (i, y) in targets.enumerate() {
             buffer.add(i as u64, ArrayView1::from(&[0.0]), ArrayView1::from(&[y]), 1.0);
         }
-        buffer.targets_come_in_runs(256, 4.0)
+        buffer.targets_come_in_runs(256, 4.0, false)
     }
 
     #[test]

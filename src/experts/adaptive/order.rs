@@ -19,6 +19,9 @@ const ROUNDING: f64 = 1e-24;
 /// Rows whose mean shows whether they continue an order; with fewer it must be nearer.
 const ENOUGH: usize = 8;
 
+/// Rows of a label from which experts know it.
+const FEW: f64 = 64.0;
+
 /// Mean and deviation of each column of some rows.
 fn moments(x: ArrayView2<'_, f64>) -> Vec<(f64, f64)> {
     let of = |column: ArrayView1<'_, f64>| {
@@ -39,8 +42,12 @@ pub(super) fn differ(latest: &Sample, history: &Sample, deviations: f64) -> bool
     })
 }
 
+/// Standard errors by which the mean of some rows must be off that of all, for it to tell anything.
+const ERRORS: f64 = 6.0;
+
 /// Whether the mean of some rows is so much nearer to that of the latest rows than to that of all: the ratio of the squared
-/// distances, in deviations of all rows, is below this.
+/// distances, in deviations of all rows, is below this. Rows whose mean is off that of all by chance only are not of the
+/// latest: in rows sorted by a target, the means of columns may stay where they are.
 pub(super) fn continues(
     rows: ArrayView2<'_, f64>,
     latest: ArrayView2<'_, f64>,
@@ -49,6 +56,9 @@ pub(super) fn continues(
 ) -> bool {
     // The mean of few rows may be near by chance.
     let few = (rows.nrows() as f64 / ENOUGH as f64).min(1.0);
+    let variance = 1.0 / rows.nrows().max(ENOUGH) as f64 + 1.0 / history.nrows().max(1) as f64;
+    let columns = rows.ncols() as f64;
+    let by_chance = variance * (columns + ERRORS * (2.0 * columns).sqrt());
     let [rows, latest, history] = [rows, latest, history].map(moments);
     let (mut near, mut far) = (0.0, 0.0);
     for ((row, latest), history) in rows.iter().zip(&latest).zip(&history) {
@@ -56,7 +66,7 @@ pub(super) fn continues(
         near += square(latest.0);
         far += square(history.0);
     }
-    near < ratio * few * far
+    far > by_chance && near < ratio * few * far
 }
 
 /// The Kolmogorov-Smirnov distance of two samples: the largest difference of their distribution functions.
@@ -113,10 +123,22 @@ impl Movement {
         self.rows > 0 && self.sums.iter().any(|sum| sum.abs() > deviations * self.rows as f64)
     }
 
+    /// Whether a target, after this many columns, was the same in the whole sample.
+    pub fn has_constant(&self, columns: usize) -> bool {
+        self.sample.iter().skip(columns).any(|(_, deviation)| *deviation == 0.0)
+    }
+
     /// Whether a target, after this many columns, was the same in the whole sample and is another now.
     pub fn first_varies(&self, columns: usize) -> bool {
         let targets = self.sample.iter().zip(&self.sums).skip(columns);
         targets.into_iter().any(|((_, deviation), sum)| *deviation == 0.0 && *sum != 0.0)
+    }
+
+    /// Whether fewer than [`FEW`] of the sample's rows, this many, had a label, in the targets after this many columns.
+    pub fn has_rare(&self, columns: usize, rows: u64) -> bool {
+        // A share p of a label has variance 4 p (1 - p).
+        let count = |deviation: f64| 0.25 * deviation * deviation * rows as f64;
+        self.sample.iter().skip(columns).any(|(_, deviation)| count(*deviation) < FEW)
     }
 
     pub fn write(&self, out: &mut Writer) {
@@ -193,6 +215,25 @@ mod tests {
         let rows = sample(900, 2.0);
         rows.x.rows().into_iter().zip(rows.y.rows()).for_each(|(x, y)| movement.add(x, y));
         assert!(movement.exceeds(0.5) && differ(&rows, &sample(500, 0.0), 0.5));
+    }
+
+    #[test]
+    fn rows_continue_the_latest_only_if_their_mean_is_off_that_of_all() {
+        let rows = |n: usize, seed: u64, shift: f64| {
+            Array2::from_shape_fn((n, 4), |(i, k)| {
+                normal(seed, (4 * i + k) as u64) + if k == 0 { shift } else { 0.0 }
+            })
+        };
+        let mut by_chance = 0;
+        for seed in 0..40 {
+            let (history, latest) = (rows(128, 100 + seed, 0.0), rows(64, 200 + seed, 1.5));
+            assert!(continues(rows(200, 300 + seed, 1.7).view(), latest.view(), history.view(), 0.5));
+            assert!(!continues(rows(200, 300 + seed, 0.0).view(), latest.view(), history.view(), 0.5));
+            let alike = rows(64, 400 + seed, 0.0);
+            let asked = rows(500, 500 + seed, 0.0);
+            by_chance += usize::from(continues(asked.view(), alike.view(), history.view(), 0.5));
+        }
+        assert_eq!(by_chance, 0);
     }
 
     use crate::random::permutation;

@@ -29,6 +29,9 @@ const NUMBERS_AT_ONCE: usize = 1 << 17;
 /// Most rows per step while trees are made, of which each row does a part.
 const ROWS_WITH_TREES: usize = 32;
 
+/// Rows between checks whether a target that has been the same in all rows varies.
+const ROWS_TO_FIRST: u64 = 32;
+
 /// Experts of a refit after `rows` rows: selected settings with shapes.
 fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
     let (size, params) = (spec.size, &spec.params.refits);
@@ -122,9 +125,15 @@ fn next_after(rows: u64, params: &RefitParams) -> u64 {
 impl State {
     /// Rows until the next [decision](Self::turn), if none has weight 0.
     fn rows_to_turn(&self) -> usize {
-        let block = self.block() - self.met % self.block();
+        let block = self.rows_of_check() - self.met % self.rows_of_check();
         let age = self.buffer.age();
         usize::try_from(block.min(next_after(age, &self.params.refits) - age)).unwrap_or(usize::MAX)
+    }
+
+    /// Rows between checks: a block, or less while a target has been the same in all rows.
+    fn rows_of_check(&self) -> u64 {
+        let constant = self.movement.has_constant(self.buffer.n_features());
+        if constant { self.block().min(ROWS_TO_FIRST) } else { self.block() }
     }
 
     /// Most rows that are learned in one step.
@@ -167,7 +176,10 @@ impl State {
         let (n_seen, block) = (self.met, self.block());
         let RefitParams { min_rows, growth, .. } = spec.params.refits;
         if !n_seen.is_multiple_of(block) {
-            return Ok(());
+            // A label that no expert knows is not for the rest of the block that of nearly all rows.
+            let first = n_seen.is_multiple_of(self.rows_of_check())
+                && self.movement.first_varies(self.buffer.n_features());
+            return if first { self.begin(spec, Pending::OfBlock) } else { Ok(()) };
         }
         let since = n_seen - self.began;
         let buffer = &self.buffer;
@@ -194,7 +206,9 @@ impl State {
         if !self.buffer.is_whole() && n_seen - self.changed >= 2 * parameters.blocks_kept * block {
             self.confirm_change();
         }
-        let soon = self.movement.first_varies(self.buffer.n_features());
+        let columns = self.buffer.n_features();
+        let soon = self.movement.first_varies(columns)
+            || self.loss.is_margin() && self.movement.has_rare(columns, self.began);
         let moved = (soon || left(growth)) && self.movement.exceeds(parameters.movement);
         match verdict {
             Verdict::Errors if ordered || self.hardly_varied() => {

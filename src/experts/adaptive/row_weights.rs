@@ -5,11 +5,19 @@ use ndarray::{Array1, ArrayView1};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
+/// Rows whose weights have a geometric mean, which a single large one hardly moves.
+const FIRST_ROWS: u64 = 100;
+
+/// Weight, in means, beyond which a weight moves the mean no further.
+const CLIP: f64 = 100.0;
+
 /// Mean of the positive weights so far, the unit of later weights.
 ///
 /// Experts select their regularization themselves, so only ratios of weights matter: weights that
 /// sum to one give the same model as ones. A row has its weight over the mean up to it, which does
-/// not depend on how a stream is split into calls.
+/// not depend on how a stream is split into calls. The mean is the geometric one of the first rows,
+/// then the arithmetic one of clipped weights: else all rows after an enormous one would count for
+/// nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Weighing {
     mean: f64,
@@ -22,7 +30,14 @@ impl Weighing {
             return 0.0;
         }
         self.rows += 1;
-        self.mean += (weight - self.mean) / self.rows as f64;
+        if self.rows <= FIRST_ROWS {
+            // Equal weights stay exact.
+            let before = if self.rows == 1 { weight } else { self.mean };
+            let ratio = (weight / before).clamp(f64::MIN_POSITIVE, f64::MAX);
+            self.mean = before * (ratio.ln() / self.rows as f64).exp();
+        } else {
+            self.mean += (weight.min(CLIP * self.mean) - self.mean) / self.rows as f64;
+        }
         weight / self.mean
     }
 
@@ -79,8 +94,24 @@ mod tests {
             let other = relative_of(&(&weights * unit));
             assert!(relative.iter().zip(&other).all(|(one, other)| (one - other).abs() < 1e-12));
         }
-        assert!((relative[1] - 1.5).abs() < 1e-12 && (relative[3] - 1.0).abs() < 1e-12);
+        assert!((relative[1] - 3.0_f64.sqrt()).abs() < 1e-12);
+        assert!((relative[3] - 2.0 / 6.0_f64.cbrt()).abs() < 1e-12);
         assert!(relative[2].abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn rows_after_an_enormous_weight_count() {
+        for first in [0, 3, 150, 600] {
+            let mut weights = Array1::ones(2000);
+            weights[first] = 1e9;
+            let relative = Weighing::default().relative(Some(weights.view()), 2000).unwrap();
+            let later = relative.slice(ndarray::s![first + 200..]);
+            assert!(later.iter().all(|weight| (0.5..1.5).contains(weight)), "{first}: {}", later[0]);
+        }
+        // Weights that have fallen are small.
+        let weights = Array1::from_shape_fn(2000, |i| if i < 1000 { 1.0 } else { 0.01 });
+        let relative = Weighing::default().relative(Some(weights.view()), 2000).unwrap();
+        assert!(relative[1999] < 0.03);
     }
 
     #[test]
@@ -93,6 +124,6 @@ mod tests {
         let ones = Array1::ones(2);
         let given = weighing.clone().relative(Some(ones.view()), 2).unwrap();
         assert_eq!(weighing.relative(None, 2).unwrap(), given);
-        assert!((given[0] - 7.0 / 301.0).abs() < 1e-12);
+        assert!((given[0] - (1.0_f64 / 99.0_f64.powf(3.0 / 7.0))).abs() < 1e-12);
     }
 }

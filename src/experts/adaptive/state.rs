@@ -20,6 +20,9 @@ use crate::online::winsorizer::Limits;
 use crate::threads::for_each_block;
 use crate::uncertainty::{Calibration, ColumnSpreads, Prequential};
 
+/// Most rows of all time whose mean queries are compared with.
+const ROWS_OF_MEAN: usize = 1024;
+
 /// An interrupted refit, which is repeated before the next row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
@@ -285,16 +288,22 @@ impl State {
     /// functions of the columns predict it better and, where the relation drifts, those that forget. In the first rows they
     /// may not yet, so that targets must also be near to the ones before them.
     pub fn latest_targets_lead(&self) -> bool {
-        let weight = |of: &dyn Fn(&Member) -> bool| {
-            let members = self.members.iter().enumerate().filter(|(_, member)| of(member));
-            let weights = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
-            weights.sum::<f64>()
+        let leads = |c: usize| {
+            let weight = |of: &dyn Fn(&Member) -> bool| -> f64 {
+                let members = self.members.iter().enumerate().filter(|(_, member)| of(member));
+                members.map(|(e, _)| self.weight(e, c)).sum()
+            };
+            let constant = weight(&|member| member.is_constant());
+            constant > self.params.order.constant_weight
+                && constant > weight(&|member| member.forgetting() < 1.0 && !member.is_constant())
         };
-        let constant = weight(&|member| member.is_constant());
         self.has_lasting()
-            && constant > self.params.order.constant_weight * self.outputs() as f64
-            && constant > weight(&|member| member.forgetting() < 1.0 && !member.is_constant())
-            && self.buffer.targets_come_in_runs(self.block(), self.params.order.autocorrelation)
+            && (0..self.outputs()).any(leads)
+            && self.buffer.targets_come_in_runs(
+                self.block(),
+                self.params.order.autocorrelation,
+                self.loss.is_margin(),
+            )
     }
 
     /// Whether the answers for these rows are for any row: rows come in an order, and these do not continue it, being nearer
@@ -306,7 +315,7 @@ impl State {
             return !self.buffer.is_whole() && self.has_lasting() && self.buffer.are_out_of_range(x, margin);
         }
         let params = &self.params.order;
-        let (latest, history) = self.buffer.latest_and_history(params.latest, 2 * params.latest);
+        let (latest, history) = self.buffer.latest_and_history(params.latest, ROWS_OF_MEAN);
         !continues(x, latest.x.view(), history.x.view(), params.continuation)
     }
 
