@@ -112,9 +112,9 @@ impl Middle {
         (self.rows[0] > 0.0 && self.rows[1] > 0.0).then(|| 0.5 * (self.means[0] + self.means[1]))
     }
 
-    /// The mean of a class, 0 or 1.
-    pub fn mean(&self, class: usize) -> f64 {
-        self.means[class]
+    /// The mean of a class, 0 or 1; `None` before a row of it.
+    pub fn mean(&self, class: usize) -> Option<f64> {
+        (self.rows[class] > 0.0).then(|| self.means[class])
     }
 
     /// A row of a class, 0 or 1.

@@ -248,15 +248,14 @@ impl Labels {
     /// Makes outputs of the scores of a row: the same, unless they are calibrated.
     pub(crate) fn calibrate(&self, mut scores: ArrayViewMut1<'_, f64>) {
         if self.are_calibrated() {
-            if let Some(middle) = self.middle() {
-                let calibrated = |odds: f64| self.calibrations[0].apply(odds - middle);
+            if self.has_middle()
+                && let Some(usual) = self.middle.mean(self.commonest())
+            {
                 // With few rows of one class their scores may be those of the other: the usual row of
                 // the commoner class is not decided for the rarer one.
-                let common = usize::from(self.counts[1] > self.counts[0]);
-                let sign = if common == 1 { 1.0 } else { -1.0 };
-                let usual = sign * calibrated(self.middle.mean(common));
-                let moved = sign * (LEAST_OF_USUAL - usual).max(0.0);
-                scores[0] = calibrated(self.odds(scores[0])) + moved + self.beside_balanced();
+                let sign = if self.commonest() == 1 { 1.0 } else { -1.0 };
+                let moved = sign * (LEAST_OF_USUAL - sign * self.balanced_odds(usual)).max(0.0);
+                scores[0] = self.balanced_odds(self.odds(scores[0])) + moved + self.beside_balanced();
                 return;
             }
             for (score, calibration) in scores.iter_mut().zip(&self.calibrations) {
@@ -267,23 +266,33 @@ impl Labels {
         }
     }
 
-    /// The middle between the scores of two classes, from which odds are calibrated if weights move
-    /// them: scores of a squared loss do not resolve probabilities below a hundredth, so that the
+    /// Whether odds are calibrated from the middle between the scores of two classes, because weights
+    /// move them: scores of a squared loss do not resolve probabilities below a hundredth, so that the
     /// weights of a rarer class would move those of all rows beyond even odds.
+    fn has_middle(&self) -> bool {
+        self.counts.len() == 2 && self.move_odds() && self.spec.link != Some(Link::Logistic) && !self.settled
+    }
+
+    /// That middle; `None` where odds are not calibrated from it, or not calibrated.
     fn middle(&self) -> Option<f64> {
-        let has = self.n_outputs() == 1
-            && self.counts.len() == 2
-            && self.move_odds()
-            && self.spec.link != Some(Link::Logistic)
-            && !self.in_runs
-            && !self.settled;
-        self.middle.at().filter(|_| has)
+        self.middle.at().filter(|_| self.has_middle() && !self.in_runs)
+    }
+
+    /// The logarithm of the odds, where rows of both classes count alike, by that of a score.
+    fn balanced_odds(&self, odds: f64) -> f64 {
+        match self.middle() {
+            Some(middle) => self.calibrations[0].apply(odds - middle),
+            None => self.calibrations[0].apply(odds) + self.log_rows(0) - self.log_rows(1),
+        }
+    }
+
+    fn log_rows(&self, class: usize) -> f64 {
+        as_f64(self.counts[class].max(1)).ln()
     }
 
     /// By how much the weights of two classes move odds beyond what makes their rows count alike.
     fn beside_balanced(&self) -> f64 {
-        let rows = |class: usize| as_f64(self.counts[class].max(1)).ln();
-        self.log_weight(1) + rows(1) - self.log_weight(0) - rows(0)
+        self.log_weight(1) + self.log_rows(1) - self.log_weight(0) - self.log_rows(0)
     }
 
     /// The logarithm of the odds that a score stands for by itself.
@@ -371,7 +380,6 @@ impl Labels {
             if in_runs && !self.in_runs {
                 // What was learned was of one run.
                 self.calibrations.fill(Calibration::new());
-                self.middle = Middle::default();
             }
             self.in_runs = in_runs;
         }
@@ -617,6 +625,7 @@ impl Labels {
     pub(super) fn reset(&mut self) {
         self.counts.fill(0);
         (self.changes, self.latest, self.in_runs) = (0, None, false);
+        self.middle = Middle::default();
         self.judged = Judged::new();
         let calibrated = if self.are_calibrated() { self.n_outputs() } else { 0 };
         self.calibrations = vec![Calibration::new(); calibrated];

@@ -243,3 +243,109 @@ def test_nullable_labels_come_back_as_numbers(dtype):
     y = pd.Series(X[:, 0] > 0, dtype="bool" if "bool" in dtype else int).astype(dtype)
     predicted = ks.KernelClassifier().fit(X, y).predict(X)
     assert predicted.dtype == (bool if "bool" in dtype else np.int64)
+
+
+def towns(n, seed, levels=8):
+    rng = np.random.default_rng(seed)
+    town, a = rng.integers(levels, size=n), rng.normal(size=n)
+    effect = np.random.default_rng(0).normal(scale=2.0, size=levels)
+    frame = {"a": a, "town": np.array([f"town {k:02}" for k in town])}
+    return frame, effect[town] + np.sin(2 * a) + 0.1 * rng.normal(size=n)
+
+
+def rows_of(frame, places):
+    return {name: cells[places] for name, cells in frame.items()}
+
+
+@pytest.mark.parametrize("order", ["by_text", "falling", "in_turn"])
+@pytest.mark.parametrize("chunk", [100, 2200])
+def test_experts_know_categories_that_come_after_the_warm_up(order, chunk):
+    frame, y = towns(2200, 1)
+    rest, expected = towns(500, 2)
+    by_text = np.argsort(frame["town"], kind="stable")
+    places = {"by_text": by_text, "falling": by_text[::-1], "in_turn": np.arange(2200)}[order]
+    model = ks.KernelExperts(size=30, n_warm_up=200)
+    for start in range(0, 2200, chunk):
+        some = places[start : start + chunk]
+        model.partial_fit(rows_of(frame, some), y[some])
+    error = np.mean((model.predict(rest) - expected) ** 2) / np.var(expected)
+    assert error < 0.1
+    # None of them is known.
+    other = rest | {"town": np.array(["nowhere"] * 500)}
+    assert np.isfinite(model.predict(other)).all()
+
+
+def test_categories_after_the_warm_up_are_saved(tmp_path):
+    frame, y = towns(900, 1)
+    order = np.argsort(frame["town"], kind="stable")
+    first, last = order[:700], order[700:]
+    model = ks.KernelExperts(size=20, n_warm_up=100).partial_fit(rows_of(frame, first), y[first])
+    model.save(tmp_path / "model")
+    again = ks.load(tmp_path / "model")
+    for one in (model, again):
+        one.partial_fit(rows_of(frame, last), y[last])
+    np.testing.assert_array_equal(model.predict(frame), again.predict(frame))
+
+
+@pytest.mark.parametrize("n", [60, 120, 250, 600])
+@pytest.mark.parametrize("seed", [2, 5])
+def test_experts_end_anywhere_in_rows_sorted_by_the_target(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n + 500, 4))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=n + 500)
+    rising = np.argsort(y[:n])
+
+    def error(order):
+        model = ks.KernelExperts().partial_fit(X[order], y[order])
+        return np.sqrt(np.mean((model.predict(X[n:]) - y[n:]) ** 2))
+
+    random = error(np.arange(n))
+    assert error(rising) < 1.6 * random
+    assert error(rising[::-1]) < 1.6 * random
+
+
+@pytest.mark.parametrize("last", [0, 4, 9])
+def test_experts_know_a_class_that_comes_last(last):
+    rng = np.random.default_rng(1)
+    centers, y = rng.normal(0, 2.5, (10, 4)), rng.integers(10, size=1500)
+    X = centers[y] + 0.8 * rng.normal(size=(1500, 4))
+    order = np.argsort(y[:500] == last, kind="stable")
+    model = ks.KernelExpertsClassifier(size=60)
+    model.partial_fit(X[order], y[order], classes=np.arange(10))
+    assert np.mean(model.predict(X[500:]) != y[500:]) < 0.12
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.DriftWarning")
+@pytest.mark.parametrize("order", ["random", "rare_first"])
+@pytest.mark.parametrize("seed", [3, 6, 7])
+def test_balanced_experts_do_not_take_all_rows_for_the_rare_class(order, seed):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(6000) < 1 / 200).astype(int)
+    X = rng.normal(size=(6000, 3))
+    X[y == 1, :2] += [3.0, -1.5]
+    places = {
+        "random": np.arange(2500),
+        "rare_first": np.argsort(-y[:2500], kind="stable"),
+    }[order]
+    model = ks.KernelExpertsClassifier(size=60, class_weight="balanced")
+    model.partial_fit(X[places], y[places], classes=[0, 1])
+    found, right = model.predict(X[2500:]), y[2500:]
+    recall = [np.mean(found[right == label] == label) for label in (0, 1)]
+    assert np.mean(recall) > 0.7
+    assert recall[0] > 0.85
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.OutlierWarning")
+@pytest.mark.parametrize("heavy", [[0], [3], [1000], list(range(10))])
+@pytest.mark.parametrize("weight", [1e3, 1e9])
+def test_enormous_weights_do_not_hide_other_rows(heavy, weight):
+    X, y = table(1500)
+    Z, z = table(500, seed=1)
+    weights = np.ones(1500)
+    weights[heavy] = weight
+
+    def error(weights):
+        model = ks.KernelExperts(size=60).partial_fit(X, y, sample_weight=weights)
+        return np.mean((model.predict(Z) - z) ** 2)
+
+    assert error(weights) < 2.0 * error(None)

@@ -5,7 +5,7 @@ use ndarray::{Array1, ArrayView1};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Rows whose weights have a geometric mean, which a single large one hardly moves.
+/// Rows whose weights have a geometric mean, which a single large one barely moves.
 const FIRST_ROWS: u64 = 100;
 
 /// Weight, in means, beyond which a weight moves the mean no further.
