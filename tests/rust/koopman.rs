@@ -117,7 +117,8 @@ fn learned(spec: &KoopmanSpec, path: &Array2<f64>) -> Koopman {
 // -------------------------------------------------------------------------- dense versions
 
 /// Least squares on the zero-padded coordinates from the whole history, forgetting as the ridge
-/// learner does: each round gives `(1 - gamma) lambda m` back to one coordinate, in turn.
+/// learner does: each round gives `(1 - gamma) lambda m` back to one coordinate, by multiples of the
+/// golden section.
 fn dense_least_squares(path: &Array2<f64>, dictionary: &Array2<f64>, lambda: f64, gamma: f64) -> Array2<f64> {
     let (a, b) = dense_sums(path, dictionary, lambda, gamma);
     let w = a.partial_piv_lu().solve(&b);
@@ -161,7 +162,8 @@ fn dense_sums(path: &Array2<f64>, dictionary: &Array2<f64>, lambda: f64, gamma: 
             }
         }
         if gamma < 1.0 {
-            let i = t % known;
+            let turn = u128::from((t as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            let i = usize::try_from((turn * known as u128) >> 64).unwrap();
             a[(i, i)] += (1.0 - gamma) * lambda * known as f64;
         }
     }
