@@ -59,10 +59,14 @@ impl Categories {
         let known: Vec<f64> = cells.iter().copied().filter(|cell| !cell.is_nan()).collect();
         let seen = distinct(&known);
         if seen.len() > max_size {
-            return Self { seen: Vec::new(), later: Vec::new(), others: max_size, groups: 2 };
+            return Self::grouped(max_size, 2);
         }
         let others = if reserve { expected_others(&known, &seen) } else { 1 };
         Self { seen, later: Vec::new(), others, groups: 0 }
+    }
+
+    fn grouped(max_size: usize, groups: usize) -> Self {
+        Self { seen: Vec::new(), later: Vec::new(), others: max_size, groups }
     }
 
     /// The categories of a [`state`](Self::state); `None` if it is invalid.
@@ -76,17 +80,14 @@ impl Categories {
         };
         let (kind, rest) = state.split_first()?;
         match (count(kind, 3)?, rest) {
-            (groups @ (1 | 2), []) => {
-                Some(Self { seen: Vec::new(), later: Vec::new(), others: max_size, groups })
-            }
+            (groups @ (1 | 2), []) => Some(Self::grouped(max_size, groups)),
             (0, seen) if sound(seen) => {
                 Some(Self { seen: seen.to_vec(), later: Vec::new(), others: 1, groups: 0 })
             }
             (3, [others, of_warm_up, rest @ ..]) => {
                 let others = count(others, RESERVE_IN_RUNS)?;
                 let (seen, later) = rest.split_at_checked(count(of_warm_up, max_size)?)?;
-                let all: Vec<f64> = rest.to_vec();
-                let fits = others > 1 && later.len() <= others && distinct(&all).len() == all.len();
+                let fits = others > 1 && later.len() <= others && distinct(rest).len() == rest.len();
                 (fits && sound(seen) && later.iter().all(|cell| is_category(*cell))).then(|| Self {
                     seen: seen.to_vec(),
                     later: later.to_vec(),
@@ -176,8 +177,10 @@ fn distinct(cells: &[f64]) -> Vec<f64> {
 fn expected_others(cells: &[f64], seen: &[f64]) -> usize {
     let n = cells.len() as f64;
     let changes = cells.windows(2).filter(|pair| pair[0].to_bits() != pair[1].to_bits()).count();
-    let of = |category: &f64| cells.iter().filter(|cell| cell.to_bits() == category.to_bits()).count() as f64;
-    let equal_pairs: f64 = seen.iter().map(of).map(|count| count * (count - 1.0)).sum();
+    let mut sorted = cells.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let counts = sorted.chunk_by(|a, b| a.to_bits() == b.to_bits()).map(|equal| equal.len() as f64);
+    let equal_pairs: f64 = counts.map(|count| count * (count - 1.0)).sum();
     let expected = (n - 1.0) - equal_pairs / n;
     if seen.len() <= 1 {
         RESERVE_OF_ONE

@@ -350,17 +350,17 @@ impl Labels {
             };
             self.calibrate(scores.view_mut());
             let middle = self.middle();
-            // All classes have the weight of the rarest.
-            let rarest = self.counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(1);
             for ((odds, sign), calibration) in odds.iter().zip(signs).zip(&mut self.calibrations) {
                 if let Some(middle) = middle {
+                    // Both classes have the weight of the rarer one.
+                    let rarest = self.counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(1);
                     let share = as_f64(rarest) / as_f64(self.counts[usize::from(*sign > 0.0)].max(1));
                     calibration.learn(*odds - middle, *sign, weight * share.min(1.0));
                 } else {
                     calibration.learn(*odds, *sign, weight);
                 }
             }
-            if let ([odds], true) = (&odds[..], weight > 0.0) {
+            if let ([odds], true) = (&odds[..], weight > 0.0 && self.has_middle()) {
                 let known = self.middle.at().is_some();
                 self.middle.meet(usize::from(signs[0] > 0.0), *odds);
                 if !known && self.middle().is_some() {
@@ -480,6 +480,8 @@ impl Labels {
         out.counts("labels.runs", &[self.changes, latest, u64::from(self.in_runs), u64::from(self.settled)]);
         if self.are_calibrated() {
             Calibration::write(&self.calibrations, out);
+        }
+        if self.has_middle() {
             self.middle.write(out);
         }
         self.judged.write(out);

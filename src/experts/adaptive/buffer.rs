@@ -177,6 +177,14 @@ impl Buffer {
         (0..self.features).map(continues).collect()
     }
 
+    /// Rows of one kind, by number.
+    fn by_number<'a>(&self, rows: &'a Rows) -> Vec<(u64, &'a [f64])> {
+        let values = rows.values.chunks_exact(self.width());
+        let mut all: Vec<_> = rows.numbers.iter().copied().zip(values).collect();
+        all.sort_unstable_by_key(|(number, _)| *number);
+        all
+    }
+
     /// All rows, each once, by number.
     fn ordered(&self) -> Vec<(u64, &[f64])> {
         let mut all: Vec<(u64, &[f64])> = Vec::new();
@@ -195,33 +203,23 @@ impl Buffer {
 
     /// The latest `count` rows, and a sample of all, at most `most` of either, evenly spread.
     pub fn latest_and_history(&self, count: usize, most: usize) -> (Sample, Sample) {
-        let by_number = |rows: &'_ Rows| {
-            let mut order: Vec<usize> = (0..rows.numbers.len()).collect();
-            order.sort_by_key(|i| rows.numbers[*i]);
-            order
-        };
-        let width = self.width();
-        let some = |rows: &Rows, order: &[usize]| {
-            let chosen = spread(most.min(order.len()), order.len());
-            let row = |i: usize| &rows.values[order[i] * width..(order[i] + 1) * width];
-            let chosen: Vec<(u64, &[f64])> =
-                chosen.into_iter().map(|i| (rows.numbers[order[i]], row(i))).collect();
+        let some = |rows: &[(u64, &[f64])]| {
+            let chosen: Vec<_> =
+                spread(most.min(rows.len()), rows.len()).into_iter().map(|i| rows[i]).collect();
             self.sample_of(&chosen)
         };
-        let order = by_number(&self.latest);
-        let latest = some(&self.latest, &order[order.len().saturating_sub(count)..]);
-        let history = self.of_all_time();
-        (latest, some(history, &by_number(history)))
+        let latest = self.by_number(&self.latest);
+        (some(&latest[latest.len().saturating_sub(count)..]), some(&self.by_number(self.of_all_time())))
     }
 
     /// Whether each of the latest `count` targets is near to the one before it, of any output: their autocorrelation about
-    /// the mean of all is above this many standard errors of independent targets.
+    /// the mean of all is above this many standard errors of independent targets. Many rows of the commoner label come in a
+    /// random order too, so labels must also change rarely.
     pub fn targets_come_in_runs(&self, count: u64, errors: f64, are_labels: bool) -> bool {
         let width = self.width();
-        let rows = || self.latest.numbers.iter().copied().zip(self.latest.values.chunks_exact(width));
-        let end = rows().map(|(number, _)| number + 1).max().unwrap_or(0);
-        let mut latest: Vec<_> = rows().filter(|(number, _)| number + count >= end).collect();
-        latest.sort_unstable_by_key(|(number, _)| *number);
+        let in_order = self.by_number(&self.latest);
+        let end = in_order.last().map_or(0, |(number, _)| number + 1);
+        let latest = &in_order[in_order.partition_point(|(number, _)| number + count < end)..];
         let history = self.of_all_time();
         (self.features..width - 1).any(|at| {
             let all = || history.values.chunks_exact(width).map(|row| row[at]);
@@ -231,28 +229,19 @@ impl Buffer {
             let products: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
             let squares: f64 = off.iter().map(|off| off * off).sum();
             let varies = all().any(|y| y.to_bits() != mean.to_bits());
-            // Many rows of the commoner label come in a random order too.
-            let alike = !are_labels || self.changes_rarely(at);
-            varies && products * (latest.len() as f64).sqrt() > errors * squares && alike
+            varies
+                && products * (latest.len() as f64).sqrt() > errors * squares
+                && (!are_labels || self.changes_rarely(at, &in_order))
         })
     }
 
-    /// Whether a label, at this place of a row, changes less than half as often in the latest rows as in a random order.
-    fn changes_rarely(&self, at: usize) -> bool {
-        let width = self.width();
-        let mut rows: Vec<_> = self
-            .latest
-            .numbers
-            .iter()
-            .zip(self.latest.values.chunks_exact(width).map(|row| row[at]))
-            .collect();
-        rows.sort_unstable_by_key(|(number, _)| **number);
-        let n = rows.len() as f64;
+    /// Whether a label, at this place of a row, changes less than half as often in these rows as in a random order.
+    fn changes_rarely(&self, at: usize, rows: &[(u64, &[f64])]) -> bool {
         // The latest rows may all have one label.
-        let all = self.of_all_time().values.chunks_exact(width);
+        let all = self.of_all_time().values.chunks_exact(self.width());
         let share = all.clone().filter(|row| row[at] > 0.0).count() as f64 / all.len().max(1) as f64;
-        let changes = rows.windows(2).filter(|pair| pair[0].1.to_bits() != pair[1].1.to_bits()).count();
-        (changes as f64) < share * (1.0 - share) * n
+        let changes = rows.windows(2).filter(|pair| pair[0].1[at].to_bits() != pair[1].1[at].to_bits());
+        (changes.count() as f64) < share * (1.0 - share) * rows.len() as f64
     }
 
     /// Whether most of these rows have a column out of the range of the latest rows since the last change, by more than this
