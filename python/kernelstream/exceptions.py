@@ -53,6 +53,10 @@ class SentinelWarning(KernelstreamWarning):
     """A value is so far from the others that it may stand for a missing one, such as -9999."""
 
 
+class WeightsWarning(KernelstreamWarning):
+    """Weights of rows are so small that the regularization outweighs the rows."""
+
+
 class SlowWarning(KernelstreamWarning):
     """A call that shows no progress will take minutes."""
 

@@ -388,3 +388,16 @@ def test_complex_snapshots_are_two_real_ones() -> None:
     there = np.linalg.norm(modes, axis=1) > 1e-6  # the conjugates have no mode
     found = model.eigenvalues_[there]
     np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(values), atol=1e-8)
+
+
+@pytest.mark.parametrize("order", ["in_time", "sorted"])
+def test_weights_that_sum_to_one_are_warned_of_once(order):
+    T = np.random.default_rng(0).normal(size=(201, 1)).cumsum(axis=0)
+    before, after = T[:-1], T[1:]
+    rows = np.argsort(after[:, 0]) if order == "sorted" else np.arange(200)
+    weights = np.full(200, 1 / 200)
+    model = ks.Koopman(ks.Gaussian(5.0))
+    with pytest.warns(ks.exceptions.WeightsWarning, match="0.005 on average"):
+        model.fit(before[rows], after[rows], sample_weight=weights)
+    model.partial_fit(before[rows], after[rows], sample_weight=weights)
+    ks.Koopman(ks.Gaussian(5.0)).fit(before[rows], after[rows], sample_weight=200 * weights)

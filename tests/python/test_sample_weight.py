@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.preprocessing import StandardScaler
 
 import kernelstream as ks
@@ -305,3 +305,19 @@ def test_rows_that_are_learned_in_a_random_order_are_named_by_their_own_numbers(
     with pytest.raises(ks.exceptions.DataError, match=f"row {row}, column 0") as caught:
         ks.KernelRegressor().fit(X, y)
     assert (caught.value.row, caught.value.array) == (row, array)
+
+
+@pytest.mark.parametrize("model", [ks.KernelRegressor(), ks.KernelClassifier()])
+@pytest.mark.parametrize("order", ["random", "rising"])
+def test_weights_that_sum_to_one_are_warned_of_once(model, order):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] > 0 if is_classifier(model) else X[:, 0]
+    rows = np.argsort(X[:, 1]) if order == "rising" else np.arange(200)
+    weights = np.full(200, 1 / 200)
+    with pytest.warns(ks.exceptions.WeightsWarning, match="0.005 on average"):
+        learned = clone(model).fit(X[rows], y[rows], sample_weight=weights)
+    learned.partial_fit(X[rows], y[rows], sample_weight=weights)
+    clone(model).fit(X[rows], y[rows], sample_weight=200 * weights)
+    # Ratios are all that matters to experts.
+    ks.KernelExperts(size=20).fit(X[rows], X[rows, 0], sample_weight=weights)

@@ -13,12 +13,26 @@ from kernelstream.exceptions import (
     DriftWarning,
     MovedColumnsWarning,
     UselessPredictionsWarning,
+    WeightsWarning,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Diagnostics", "concerns_of", "diagnostics_of", "warn_of_concerns"]
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Diagnostics",
+    "concerns_of",
+    "diagnostics_of",
+    "has_small_weights",
+    "warn_of_concerns",
+    "warn_of_small_weights",
+]
+
+# Mean weight below which the regularization may outweigh the rows, from so many rows on.
+_SMALL_WEIGHTS = 0.05
+_FEW_WEIGHTS = 20
 
 
 @dataclass(frozen=True)
@@ -178,3 +192,19 @@ def warn_of_concerns(model: Any, before: Concerns, drifts: str, useless: str | N
         )
     if moved and not before[2]:
         advise(f"{name} {_moved(_names_of(model, moved))}", MovedColumnsWarning)
+
+
+def has_small_weights(weights: NDArray[np.float64]) -> bool:
+    """Whether the weights of rows are small on average, as those that sum to one."""
+    known = weights[weights > 0.0]
+    return len(known) >= _FEW_WEIGHTS and float(known.mean()) < _SMALL_WEIGHTS
+
+
+def warn_of_small_weights(weights: NDArray[np.float64]) -> None:
+    """Warn if weights of rows are so small that the regularization may outweigh the rows."""
+    if has_small_weights(weights):
+        advise(
+            f"the weights of the rows are {weights[weights > 0.0].mean():.3g} on average, and the "
+            "regularization outweighs rows of small weights: divide the weights by their mean",
+            WeightsWarning,
+        )

@@ -19,6 +19,7 @@ from kernelstream.components.rank import Rank
 from kernelstream.components.replay import Replay
 from kernelstream.components.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from kernelstream.estimators.availability import attribute_of
+from kernelstream.estimators.diagnostics import has_small_weights, warn_of_small_weights
 from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.validation import (
     located_error,
@@ -303,7 +304,7 @@ class Koopman(
                 model._learn_pairs(X, X_next, inputs, sample_weight, verbose=verbose)
             model._core.flush()
         self._warned().clear()
-        self._warn()
+        self._warn(sample_weight)
         return self
 
     def partial_fit(
@@ -353,7 +354,7 @@ class Koopman(
                 )
             else:
                 model._learn_pairs(X, X_next, inputs, sample_weight, verbose=verbose)
-        self._warn()
+        self._warn(sample_weight)
         return self
 
     def fit_trajectory(
@@ -564,8 +565,14 @@ or sequence of array-likes of shape (n_times, n_features)
         width = before.shape[1] - control_width(self)
         self._learn_rows(before, after[:, :width], counts, verbose=verbose)
 
-    def _warn(self) -> None:
+    def _warn(self, sample_weight: Any = None) -> None:
         warn_of_learned(self, self._warned())
+        if sample_weight is not None and "weights" not in self._warned():
+            several = sample_weight if isinstance(sample_weight, list | tuple) else [sample_weight]
+            weights = np.concatenate([np.ravel(each) for each in several]).astype(np.float64)
+            if has_small_weights(weights):
+                self._warned().add("weights")
+                warn_of_small_weights(weights)
 
     def _warned(self) -> Warned:
         """Give the warnings that were given, which files do without."""

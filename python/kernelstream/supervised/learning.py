@@ -13,7 +13,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
 from kernelstream.columns.batches import Batches, batches_of, named_error, targets_apart
-from kernelstream.estimators.diagnostics import concerns_of, warn_of_concerns
+from kernelstream.estimators.diagnostics import (
+    concerns_of,
+    has_small_weights,
+    warn_of_concerns,
+    warn_of_small_weights,
+)
 from kernelstream.estimators.order import is_serial, naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.uncertainty import Prequential
@@ -32,6 +37,7 @@ def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **ho
         A parameter is bad, or classes are missing or none.
     """
     model.n_features_in_ = n_features
+    model._warned_of_weights = False
     model._begin_targets(targets, classes, **{"complete": False, **how})
     model._core = model._new_core()
 
@@ -99,6 +105,10 @@ def learn(
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()
     warn_of_concerns(model, concerns, model._follows_drift(), useless)
+    # To experts that choose their settings only the ratios of weights matter.
+    if weights is not None and model._has_settings() and not model._warned_of_weights:
+        model._warned_of_weights = has_small_weights(weights)
+        warn_of_small_weights(weights)
     return predictions
 
 

@@ -61,6 +61,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     verbose: bool
     # Fixed by the first rows.
     _columns: Columns
+    # One warning is enough for a stream.
+    _warned_of_weights = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
