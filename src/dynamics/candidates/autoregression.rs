@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::nested::{Solution, Sums};
 use super::parameters::{LONGEST, Parameters};
+use super::residuals::Residuals;
 use super::state::{Pass, State};
 use super::view::{Context, View};
 
@@ -25,6 +26,7 @@ pub struct Autoregression {
     coefficients: Vec<f64>,
     /// Number of samples at the next solution for the coefficients.
     due: usize,
+    residuals: Residuals,
 }
 
 impl Autoregression {
@@ -35,7 +37,13 @@ impl Autoregression {
             lags.extend([0, 1, 2].map(|near| period + near - 1).into_iter().filter(|lag| *lag > order));
         }
         lags.dedup();
-        Self { sums: Sums::new(lags.len() + 1), lags, coefficients: Vec::new(), due: 8 }
+        Self {
+            sums: Sums::new(lags.len() + 1),
+            lags,
+            coefficients: Vec::new(),
+            due: 8,
+            residuals: Residuals::default(),
+        }
     }
 
     /// Learns the value of the row `now`.
@@ -48,7 +56,8 @@ impl Autoregression {
         parameters: &Parameters,
     ) {
         let Some(mut row) = self.row(view, context, now) else { return };
-        self.sums.add(&mut row);
+        let weight = self.residuals.weight(&row, &self.coefficients);
+        self.sums.add(&mut row, weight);
         if self.sums.count >= self.due {
             self.release(view, context, now, steps, parameters);
         }
@@ -211,6 +220,7 @@ impl State for Autoregression {
         self.sums.pass(pass);
         pass.list(&mut self.coefficients);
         pass.count(&mut self.due);
+        self.residuals.pass(pass);
     }
 }
 
@@ -221,6 +231,7 @@ impl Autoregression {
         // One more than the longest season.
         self.lags.iter().all(|lag| (1..=LONGEST + 1).contains(lag))
             && self.sums.is_sound()
+            && self.residuals.is_sound()
             && self.sums.size() == width
             && (self.coefficients.is_empty() || self.coefficients.len() == width)
     }

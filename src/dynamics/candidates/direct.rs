@@ -3,6 +3,7 @@
 use super::history::History;
 use super::nested::Sums;
 use super::parameters::{Parameters, independent};
+use super::residuals::Residuals;
 use super::state::{Pass, State};
 
 /// The regression of one horizon and component.
@@ -11,6 +12,7 @@ pub struct Direct {
     sums: Sums,
     coefficients: Vec<f64>,
     due: usize,
+    residuals: Residuals,
 }
 
 /// The values that features are computed from.
@@ -72,7 +74,12 @@ impl Sources<'_> {
 
 impl Direct {
     pub fn new(sources: &Sources<'_>) -> Self {
-        Self { sums: Sums::new(sources.size()), coefficients: Vec::new(), due: 6 }
+        Self {
+            sums: Sums::new(sources.size()),
+            coefficients: Vec::new(),
+            due: 6,
+            residuals: Residuals::default(),
+        }
     }
 
     /// Learns the value of the row `now`, forecast `rows` before it.
@@ -84,7 +91,8 @@ impl Direct {
         if row.len() != self.sums.size() + 1 || !row.iter().all(|value| value.is_finite()) {
             return;
         }
-        self.sums.add(&mut row);
+        let weight = self.residuals.weight(&row, &self.coefficients);
+        self.sums.add(&mut row, weight);
         if self.sums.count >= self.due {
             self.release(rows, parameters);
         }
@@ -124,11 +132,14 @@ impl State for Direct {
         self.sums.pass(pass);
         pass.list(&mut self.coefficients);
         pass.count(&mut self.due);
+        self.residuals.pass(pass);
     }
 }
 
 impl Direct {
     pub fn is_sound(&self) -> bool {
-        self.sums.is_sound() && (self.coefficients.is_empty() || self.coefficients.len() == self.sums.size())
+        self.sums.is_sound()
+            && self.residuals.is_sound()
+            && (self.coefficients.is_empty() || self.coefficients.len() == self.sums.size())
     }
 }

@@ -23,6 +23,7 @@ mod intervals;
 mod nested;
 mod parameters;
 mod periods;
+mod residuals;
 mod series;
 mod smoothing;
 mod state;
@@ -156,7 +157,7 @@ impl Candidates {
         for (own, series) in self.series.iter().enumerate() {
             let common = self.common(&self.histories, own);
             for (k, kinds) in series.forecasts(&common, &expected(operator, own)).iter().enumerate() {
-                let mixed = series.mix(k, self.rows[k], kinds, &self.parameters);
+                let mixed = series.mix(k, &common, kinds);
                 take(k, own, mixed.made, &mixed.weights);
             }
         }

@@ -71,9 +71,9 @@ impl Sums {
         self.size
     }
 
-    /// Learns features followed by the target; overwrites them.
-    pub fn add(&mut self, row: &mut [f64]) {
-        rotate(&mut self.factor, row, 1.0);
+    /// Learns features followed by the target, with this weight; overwrites them.
+    pub fn add(&mut self, row: &mut [f64], weight: f64) {
+        rotate(&mut self.factor, row, weight);
         self.count += 1;
     }
 
@@ -239,7 +239,7 @@ mod tests {
             let x = 1.0 + 0.1 * (t as f64 * 0.7).sin();
             let mut row: Vec<f64> = (0..size).map(|power| x.powi(power as i32)).collect();
             row.push(row.iter().sum());
-            sums.add(&mut row);
+            sums.add(&mut row, 1.0);
         }
         sums
     }
@@ -269,7 +269,7 @@ mod tests {
         let mut sums = Sums::new(3);
         for t in 0..40 {
             let x = (f64::from(t) * 0.9).cos();
-            sums.add(&mut [1.0, x, x * (1.0 + 1e-15 * f64::from(t % 3)), 2.0 * x]);
+            sums.add(&mut [1.0, x, x * (1.0 + 1e-15 * f64::from(t % 3)), 2.0 * x], 1.0);
         }
         let found = sums.damped(1e-20).solve(40.0).expect("rows");
         assert!((found.coefficients[1] + found.coefficients[2] - 2.0).abs() < 1e-6, "{found:?}");

@@ -27,10 +27,11 @@ pub struct Parameters {
     pub spread: f64,
     /// A loss that is larger by a factor r leaves a weight of `r^(-n / sharpness)` after n losses.
     pub sharpness: f64,
-    /// Most losses that count, of forecasts that do not overlap; and additional losses that the
-    /// first ones count for.
+    /// Most losses that count, of forecasts that do not overlap.
     pub losses: f64,
-    pub trust: f64,
+    /// Losses, of forecasts that do not overlap, that the relative losses at a shorter horizon count
+    /// as.
+    pub prior: f64,
     /// Rows over which losses are averaged, for each that counts.
     pub memory: f64,
     /// Number of errors for quantiles; number over which their scale is averaged, and its relative
@@ -57,12 +58,12 @@ impl Parameters {
         spread: 1.5,
         sharpness: 8.0,
         losses: 60.0,
-        trust: 8.0,
+        prior: 12.0,
         memory: 1.0,
         errors: 200,
         size: 6.0,
         size_growth: 0.05,
-        step: 0.04,
+        step: 0.06,
     };
 }
 

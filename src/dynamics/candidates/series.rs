@@ -9,7 +9,7 @@ use super::periods;
 use super::smoothing::Smoothing;
 use super::state::{Pass, State, pass_all};
 use super::view::{Context, Kind, View};
-use super::weights::Mixed;
+use super::weights::{Mixed, Standing};
 use crate::kernel::LARGEST;
 
 /// Views of autoregressions, on values and then on logarithms.
@@ -40,6 +40,17 @@ pub fn kind(place: usize) -> usize {
         place if place < OPERATOR => 4,
         _ => 5,
     }
+}
+
+/// Weights before the first losses. Smoothing, which has the fewest unknowns, counts twice; direct least squares and the
+/// operator, which have the most, half.
+fn priors() -> [f64; KINDS] {
+    let mut priors = [1.0; KINDS];
+    for scale in 0..2 {
+        priors[SMOOTHED + 3 * scale..][..2].fill(2.0);
+    }
+    priors[DIRECT..].fill(0.5);
+    priors
 }
 
 /// Rows before the first detection of periods.
@@ -342,7 +353,7 @@ impl Series {
         for ((k, made), rows) in made.into_iter().enumerate().zip(common.rows) {
             let Some((kinds, smoothed)) = made else { continue };
             let horizon = &self.horizons[k];
-            let Mixed { made: mixed, ways, .. } = self.mix(k, *rows, &kinds, common.parameters);
+            let Mixed { made: mixed, ways, .. } = self.mix(k, common, &kinds);
             let sizes = [0, 1].map(|way| horizon.widths[way].size());
             let made = Made { target: now + rows, kinds, mixed, ways, sizes, smoothed };
             self.horizons[k].wait(made);
@@ -356,8 +367,21 @@ impl Series {
     }
 
     /// The mixture over a horizon.
-    pub fn mix(&self, k: usize, rows: usize, kinds: &[f64], parameters: &Parameters) -> Mixed {
-        self.horizons[k].weights.mix(kinds, rows, PERSISTENCE, parameters)
+    pub fn mix(&self, k: usize, common: &Common<'_>, kinds: &[f64]) -> Mixed {
+        let shorter = self.shorter(k, common);
+        let span = (common.rows[k], common.strides[k]);
+        let priors = (&priors()[..], PERSISTENCE);
+        self.horizons[k].weights.mix(kinds, priors, shorter.as_ref(), span, common.parameters)
+    }
+
+    /// How the kinds stand at the longest horizon of at most half the rows, which has learned from that of half its rows.
+    fn shorter(&self, k: usize, common: &Common<'_>) -> Option<Standing> {
+        let most = common.rows[k] / 2;
+        let below = (0..common.rows.len()).filter(|other| common.rows[*other] <= most);
+        let other = below.max_by_key(|other| common.rows[*other])?;
+        let span = (common.rows[other], common.strides[other]);
+        let shorter = self.shorter(other, common);
+        self.horizons[other].weights.standing(shorter, span, common.parameters)
     }
 
     /// Half-width of the interval about a forecast; infinite before the first errors.

@@ -3,8 +3,8 @@
 use super::parameters::{Parameters, independent};
 use super::state::{Pass, State};
 
-/// Prior losses of each forecast, equal to the mixture's; their weight vanishes within ten losses.
-const PRIOR: f64 = 2.0;
+/// First losses of each forecast, equal to the mixture's; their weight vanishes within ten losses.
+const FIRST: f64 = 2.0;
 
 /// Largest squared error, against overflow.
 const LARGEST: f64 = 1e300;
@@ -22,6 +22,10 @@ const FAR: f64 = 0.1;
 /// Difficulty of a row: median loss of all kinds, and at least this share of the mixture's mean
 /// loss.
 const HARD: f64 = 0.3;
+
+/// Smallest and largest loss relative to the mixture's that a longer horizon is told of.
+const SMALLEST: f64 = 1e-9;
+const WORST: f64 = 20.0;
 
 /// Ways of weighting: by squared errors, and by squared errors relative to the difficulty of the
 /// row, so that a shock that no kind could forecast does not dominate.
@@ -54,31 +58,44 @@ impl Losses {
         }
     }
 
-    /// Weights of these forecasts, with sum 1; 0 for NaN. `usual`: mean loss of the mixture.
-    fn weights(&self, made: &[f64], usual: f64, power: f64) -> Vec<f64> {
-        let loss = |(kind, made): (usize, &f64)| {
-            if !made.is_finite() {
-                return f64::INFINITY;
-            }
+    /// Expected loss of each forecast. `usual`: mean loss of the mixture; `prior`: losses relative to it at a shorter
+    /// horizon, and the number of losses that they count as.
+    fn expected(&self, usual: f64, prior: Option<(&[f64], f64)>) -> Vec<f64> {
+        let expected = |kind: usize| {
             let mass = self.masses[kind];
             let loss = self.means[kind].min(FALLEN * self.latest[kind]);
-            let prior = PRIOR * (-0.25 * mass).exp();
-            (mass * loss + prior * usual) / (mass + prior)
+            let first = FIRST * (-0.25 * mass).exp();
+            let loss = (mass * loss + first * usual) / (mass + first);
+            prior
+                .map_or(loss, |(ratios, count)| (mass * loss + count * usual * ratios[kind]) / (mass + count))
         };
-        let losses: Vec<f64> = made.iter().enumerate().map(loss).collect();
-        let floor = losses.iter().copied().fold(f64::INFINITY, f64::min) + 1e-12 * usual + f64::MIN_POSITIVE;
-        let weight = |loss: &f64| {
-            let ratio = (loss / floor).max(1.0);
-            (-power * ratio.ln() - FAR * power.max(1.0) * (ratio - 1.0)).exp()
-        };
-        let mut weights: Vec<f64> = losses.iter().map(weight).collect();
-        let sum: f64 = weights.iter().sum();
-        for weight in &mut weights {
-            *weight /= sum;
-        }
-        weights
+        (0..self.means.len()).map(expected).collect()
     }
 }
+
+/// Weights of these forecasts by their expected losses and prior weights, with sum 1; 0 for NaN.
+fn weigh(made: &[f64], losses: &[f64], priors: &[f64], usual: f64, power: f64) -> Vec<f64> {
+    let known = |(made, loss): (&f64, &f64)| if made.is_finite() { *loss } else { f64::INFINITY };
+    let losses: Vec<f64> = made.iter().zip(losses).map(known).collect();
+    let floor = losses.iter().copied().fold(f64::INFINITY, f64::min) + 1e-12 * usual + f64::MIN_POSITIVE;
+    let weight = |(loss, prior): (&f64, &f64)| {
+        let ratio = (loss / floor).max(1.0);
+        prior * (-power * ratio.ln() - FAR * power.max(1.0) * (ratio - 1.0)).exp()
+    };
+    let mut weights: Vec<f64> = losses.iter().zip(priors).map(weight).collect();
+    let sum: f64 = weights.iter().sum();
+    for weight in &mut weights {
+        *weight /= sum;
+    }
+    weights
+}
+
+/// Expected losses of each kind over one horizon relative to the mixture's, by each way of weighting.
+#[derive(Clone, Debug)]
+pub struct Standing([Vec<f64>; WAYS]);
+
+/// Rows of a horizon, and mean number of rows between two of its forecasts that are learned.
+pub type Span = (usize, usize);
 
 /// Losses of each kind of forecast over one horizon.
 #[derive(Clone, Debug, Default)]
@@ -116,7 +133,7 @@ impl Weights {
         made: &[f64],
         (mixed, ways): (f64, &[f64]),
         truth: f64,
-        (rows, stride): (usize, usize),
+        (rows, stride): Span,
         parameters: &Parameters,
     ) {
         let memory = parameters.memory * parameters.losses * (1.0 + 0.25 * (rows as f64 - 1.0));
@@ -146,23 +163,64 @@ impl Weights {
         }
     }
 
-    /// The mixture of these forecasts over this many rows, with weights of sum 1.
-    pub fn mix(&self, made: &[f64], rows: usize, first: usize, parameters: &Parameters) -> Mixed {
+    /// Expected losses of each kind, squared and relative. `shorter`: those at a shorter horizon, which has more losses that
+    /// do not overlap, and after which losses over this one are expected.
+    fn expected(&self, shorter: Option<&Standing>, span: Span, parameters: &Parameters) -> [Vec<f64>; WAYS] {
+        // Losses of forecasts that overlap count in part.
+        let count = parameters.prior / (independent(1.0, span.0) * span.1 as f64);
+        let prior = |way: usize| shorter.map(|standing| (standing.0[way].as_slice(), count));
+        [self.squared.expected(self.mixed, prior(0)), self.relative.expected(1.0, prior(1))]
+    }
+
+    /// How the kinds stand over this horizon; as over the shorter one before the first target.
+    pub fn standing(
+        &self,
+        shorter: Option<Standing>,
+        span: Span,
+        parameters: &Parameters,
+    ) -> Option<Standing> {
         if self.mass == 0.0 {
+            return shorter;
+        }
+        let mut losses = self.expected(shorter.as_ref(), span, parameters);
+        let units = [self.mixed + f64::MIN_POSITIVE, 1.0];
+        for (losses, unit) in losses.iter_mut().zip(units) {
+            for loss in losses.iter_mut() {
+                *loss = (*loss / unit).clamp(SMALLEST, WORST);
+            }
+        }
+        Some(Standing(losses))
+    }
+
+    /// The mixture of these forecasts, with weights of sum 1. `priors`: weights of the kinds before the first losses;
+    /// `first`: the kind that forecasts before there are losses, at this horizon or the shorter one.
+    pub fn mix(
+        &self,
+        made: &[f64],
+        (priors, first): (&[f64], usize),
+        shorter: Option<&Standing>,
+        span: Span,
+        parameters: &Parameters,
+    ) -> Mixed {
+        if self.mass == 0.0 && shorter.is_none() {
             let weights = (0..made.len()).map(|kind| f64::from(u8::from(kind == first))).collect();
             return Mixed { made: made[first], ways: vec![made[first]; WAYS], weights };
         }
-        let young = parameters.trust * (self.rows / rows as f64).min(1.0);
-        let n = (independent(self.rows, rows) + young).min(parameters.losses);
-        let power = n / parameters.sharpness;
         let average = |weights: &[f64]| -> f64 {
             let pairs = weights.iter().zip(made).filter(|(weight, _)| **weight > 0.0);
             pairs.map(|(weight, made)| weight * made).sum()
         };
-        let squared = self.squared.weights(made, self.mixed, power);
-        let relative = self.relative.weights(made, 1.0, power);
+        let [squared, relative] = self.expected(shorter, span, parameters);
+        if self.mass == 0.0 {
+            let weights = weigh(made, &relative, priors, 1.0, 1.0);
+            return Mixed { made: average(&weights), ways: vec![average(&weights); WAYS], weights };
+        }
+        let power = independent(self.rows, span.0).min(parameters.losses) / parameters.sharpness;
+        let squared = weigh(made, &squared, priors, self.mixed, power);
+        let relative = weigh(made, &relative, priors, 1.0, power);
         let ways = vec![average(&squared), average(&relative)];
-        let shares = self.ways.weights(&ways, self.mixed, power);
+        let losses = self.ways.expected(self.mixed, None);
+        let shares = weigh(&ways, &losses, &[1.0; WAYS], self.mixed, power);
         let pairs = squared.iter().zip(&relative);
         let weights: Vec<f64> = pairs.map(|(one, other)| shares[0] * one + shares[1] * other).collect();
         Mixed { made: average(&weights), ways, weights }
