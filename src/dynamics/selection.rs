@@ -23,6 +23,10 @@ use crate::kernel::{KernelSpec, PointSet};
 use crate::koopman::{DictionariesSpec, KoopmanSpec};
 use crate::learner::LearnerSpec;
 use crate::linalg::{Panel, evenly_spaced, from_array, loops};
+use crate::scale::Scale;
+
+/// Most inputs with a bandwidth each, a product of as many kernels; more have one in common.
+const MOST_BANDWIDTHS: usize = 8;
 
 /// Result of the selection.
 pub(super) struct Choice {
@@ -36,6 +40,7 @@ pub(super) fn choose(
     x: ArrayView2<'_, f64>,
     next: ArrayView2<'_, f64>,
 ) -> Result<Choice> {
+    let spec = &with_bandwidths_of_inputs(spec, x.slice(s![.., next.ncols()..]));
     let params = &spec.params.selection;
     let blocks = spec.delays.blocks();
     let width = next.ncols() / blocks;
@@ -97,6 +102,30 @@ pub(super) fn choose(
         }
     }
     Ok(Choice { operator, units: scales[found.scale].clone() })
+}
+
+/// The same with the bandwidth of each input (n, k) in units of its deviation, if inputs have the default kernel.
+fn with_bandwidths_of_inputs(spec: &DynamicsSpec, inputs: ArrayView2<'_, f64>) -> DynamicsSpec {
+    let mut spec = spec.clone();
+    if let Some(control) = &mut spec.operator.control
+        && matches!(control.kernel, KernelSpec::Gaussian { bandwidth: None })
+    {
+        let deviations = inputs.columns().into_iter().map(|input| Scale::of(&input.to_vec()).deviation());
+        let unit = (control.width as f64).sqrt();
+        let each = |deviation: f64| KernelSpec::Gaussian { bandwidth: Some(unit * deviation) };
+        if control.width <= MOST_BANDWIDTHS {
+            let joint = |first, second| KernelSpec::Product {
+                first: Box::new(first),
+                second: Box::new(second),
+                second_width: Some(1),
+            };
+            control.kernel = deviations.map(each).reduce(joint).unwrap_or_default();
+        } else {
+            let square: f64 = deviations.map(|deviation| deviation * deviation).sum();
+            control.kernel = each((square / control.width as f64).sqrt());
+        }
+    }
+    spec
 }
 
 /// The kernel of affine functions of the state.

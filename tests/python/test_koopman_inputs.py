@@ -315,3 +315,24 @@ def test_forecasts_under_a_sequence_of_inputs_are_those_of_single_steps(order) -
     ahead = model.predict(start, [1, 40], inputs=acting)
     np.testing.assert_allclose(ahead[1], single, rtol=1e-9)
     np.testing.assert_allclose(ahead[1], truth, atol=0.1)
+
+
+# By the input, the first pairs cover little of its range: nearly every state is stored.
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("order", ["as it comes", "by the input", "input constant at first"])
+def test_units_of_inputs_do_not_matter_without_a_kernel(order):
+    rng = np.random.default_rng(5)
+    X, U = rng.normal(size=(400, 2)), rng.uniform(-1.0, 1.0, size=(400, 2))
+    if order == "by the input":
+        U = U[np.argsort(U[:, 0])]
+    if order == "input constant at first":
+        U[:20, 0] = 0.0
+    X_next = 0.8 * X + U @ [[0.5, 0.0], [0.2, 0.6]] + 0.01 * rng.normal(size=X.shape)
+    units = np.array([1e4, 1e-3])
+    plain, scaled = ks.Koopman(n_inputs=2), ks.Koopman(n_inputs=2)
+    plain.fit(X[:300], X_next[:300], inputs=U[:300])
+    scaled.fit(X[:300], X_next[:300], inputs=units * U[:300])
+    known = plain.predict(X, inputs=U)
+    np.testing.assert_allclose(scaled.predict(X, inputs=units * U), known, atol=1e-6)
+    if order != "by the input":
+        assert np.abs(known - X_next).max() < 0.3 * np.abs(X_next).max()

@@ -30,7 +30,7 @@ __all__ = [
     "warn_of_small_weights",
 ]
 
-# Mean weight below which the regularization may outweigh the rows, from so many rows on.
+# Mean weight below which the regularization may outweigh the rows, and fewest rows to judge by.
 _SMALL_WEIGHTS = 0.05
 _FEW_WEIGHTS = 20
 

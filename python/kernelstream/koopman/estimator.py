@@ -139,12 +139,12 @@ class Koopman(
     n_inputs : int, default=0
         Number of components of a control input, 0 for an autonomous system.
     input_kernel : Kernel, optional
-        Similarity of two inputs. None: ``Gaussian()``, whose bandwidth ``sqrt(n_inputs)`` suits
-        standardized inputs.
+        Similarity of two inputs. None: ``Gaussian()``, with a bandwidth of ``sqrt(n_inputs)``
+        deviations of each input if the kernel is selected too, else of ``sqrt(n_inputs)``.
     scale : bool or None, default=None
         Whether states are centred and scaled by the first of them. None: without a kernel. If the
         bandwidth is chosen, so is whether all features have one scale or each its own; with a
-        kernel each has its own. Inputs are not scaled.
+        kernel each has its own. Inputs are not scaled; their kernel has their scale.
     n_delays : int, default=0
         How many earlier states follow each state, 0 or more.
     delay : int, default=1

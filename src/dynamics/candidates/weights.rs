@@ -23,7 +23,7 @@ const FAR: f64 = 0.1;
 /// loss.
 const HARD: f64 = 0.3;
 
-/// Smallest and largest loss relative to the mixture's that a longer horizon is told of.
+/// Bounds of a loss relative to the mixture's as a prior of a longer horizon.
 const SMALLEST: f64 = 1e-9;
 const WORST: f64 = 20.0;
 
