@@ -108,7 +108,7 @@ def errors(pieces: Sequence[FloatArray]) -> tuple[FloatArray, int | None]:
             if count >= begun:
                 before = min(back, start)
                 mixed = model.forecast(piece[start - before : start + block])[:, before:]
-                plain = model.predict(states, HORIZONS)
+                plain = model.operator_.predict(states, HORIZONS)
                 linear, mean = ModeDecomposition(seen), np.concatenate(seen).mean(axis=0)
                 for k, n in enumerate(HORIZONS):
                     truth = piece[start + n :][: len(states)]
