@@ -1,4 +1,7 @@
 //! Weights of forecasts by their recent losses.
+//!
+//! A forecast whose mean loss is r times the least has the weight `r^(-n / sharpness)` after n losses. Forecasts over many
+//! rows overlap, so that n grows slowly; before, the relative losses at a shorter horizon count as some of its own.
 
 use super::parameters::{Parameters, independent};
 use super::state::{Pass, State};
@@ -265,5 +268,56 @@ impl State for Weights {
         pass.number(&mut self.mixed);
         pass.number(&mut self.mass);
         pass.number(&mut self.rows);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Span = (1, 1);
+    const LONG: Span = (20, 2);
+
+    /// Weights of two kinds after this many targets of these errors.
+    fn learned(span: Span, targets: usize, errors: [f64; 2]) -> Weights {
+        let mut weights = Weights::new(2);
+        for t in 0..targets {
+            let truth = (t as f64).sin();
+            let made = errors.map(|error| truth + error);
+            let mixed = 0.5 * (made[0] + made[1]);
+            weights.learn(&made, (mixed, &[mixed; WAYS]), truth, span, &Parameters::DEFAULT);
+        }
+        weights
+    }
+
+    fn weight_of_the_second(weights: &Weights, shorter: Option<&Standing>) -> f64 {
+        weights.mix(&[1.0, 2.0], (&[1.0; 2], 0), shorter, LONG, &Parameters::DEFAULT).weights[1]
+    }
+
+    #[test]
+    fn losses_over_a_long_horizon_are_first_expected_from_a_shorter_one() {
+        let short = learned(SHORT, 200, [1.0, 0.1]);
+        let standing = short.standing(None, SHORT, &Parameters::DEFAULT).expect("there were targets");
+        let new = Weights::new(2);
+        assert!(weight_of_the_second(&new, None) < 1e-12, "persistence before any loss");
+        assert!(weight_of_the_second(&new, Some(&standing)) > 0.8);
+        let passed_on =
+            new.standing(Some(standing.clone()), LONG, &Parameters::DEFAULT).expect("that of the shorter");
+        assert!(weight_of_the_second(&new, Some(&passed_on)) > 0.8);
+
+        // A few losses to the contrary are doubted; of the many that the memory holds, the prior stays about a quarter.
+        let few = learned(LONG, 4, [0.5, 1.0]);
+        let many = learned(LONG, 2000, [0.5, 1.0]);
+        let shares = [few, many].map(|weights| weight_of_the_second(&weights, Some(&standing)));
+        assert!(shares[0] > 0.8 && shares[1] < 0.3, "{shares:?}");
+    }
+
+    #[test]
+    fn prior_weights_vanish_with_losses() {
+        let weights = |targets| {
+            let learned = learned(SHORT, targets, [0.1, 1.0]);
+            learned.mix(&[1.0, 2.0], (&[0.5, 2.0], 0), None, SHORT, &Parameters::DEFAULT).weights[1]
+        };
+        assert!(weights(1) > weights(10) && weights(10) > weights(200) && weights(200) < 1e-6);
     }
 }
