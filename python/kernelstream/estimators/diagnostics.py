@@ -25,7 +25,6 @@ __all__ = [
     "Diagnostics",
     "concerns_of",
     "diagnostics_of",
-    "has_small_weights",
     "warn_of_concerns",
     "warn_of_small_weights",
 ]
@@ -194,17 +193,20 @@ def warn_of_concerns(model: Any, before: Concerns, drifts: str, useless: str | N
         advise(f"{name} {_moved(_names_of(model, moved))}", MovedColumnsWarning)
 
 
-def has_small_weights(weights: NDArray[np.float64]) -> bool:
-    """Whether the weights of rows are small on average, as those that sum to one."""
+def warn_of_small_weights(weights: NDArray[np.float64]) -> bool:
+    """Warn if weights of rows are so small that the regularization may outweigh the rows.
+
+    Returns
+    -------
+    warned : bool
+        Whether they are, as weights that sum to one.
+    """
     known = weights[weights > 0.0]
-    return len(known) >= _FEW_WEIGHTS and float(known.mean()) < _SMALL_WEIGHTS
-
-
-def warn_of_small_weights(weights: NDArray[np.float64]) -> None:
-    """Warn if weights of rows are so small that the regularization may outweigh the rows."""
-    if has_small_weights(weights):
-        advise(
-            f"the weights of the rows are {weights[weights > 0.0].mean():.3g} on average, and the "
-            "regularization outweighs rows of small weights: divide the weights by their mean",
-            WeightsWarning,
-        )
+    if len(known) < _FEW_WEIGHTS or known.mean() >= _SMALL_WEIGHTS:
+        return False
+    advise(
+        f"the weights of the rows are {known.mean():.3g} on average, and the regularization "
+        "outweighs rows of small weights: divide the weights by their mean",
+        WeightsWarning,
+    )
+    return True

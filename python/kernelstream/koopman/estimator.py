@@ -19,7 +19,7 @@ from kernelstream.components.rank import Rank
 from kernelstream.components.replay import Replay
 from kernelstream.components.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from kernelstream.estimators.availability import attribute_of
-from kernelstream.estimators.diagnostics import has_small_weights, warn_of_small_weights
+from kernelstream.estimators.diagnostics import warn_of_small_weights
 from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.validation import (
     located_error,
@@ -50,6 +50,7 @@ from kernelstream.koopman.remedies import warn_of_growth, warn_of_other_units
 from kernelstream.koopman.trajectories import (
     as_trajectories,
     check_trajectories,
+    flat_weights,
     naming_states,
     paired,
     warn_of_codes,
@@ -567,12 +568,9 @@ or sequence of array-likes of shape (n_times, n_features)
 
     def _warn(self, sample_weight: Any = None) -> None:
         warn_of_learned(self, self._warned())
-        if sample_weight is not None and "weights" not in self._warned():
-            several = sample_weight if isinstance(sample_weight, list | tuple) else [sample_weight]
-            weights = np.concatenate([np.ravel(each) for each in several]).astype(np.float64)
-            if has_small_weights(weights):
-                self._warned().add("weights")
-                warn_of_small_weights(weights)
+        unknown = sample_weight is not None and "weights" not in self._warned()
+        if unknown and warn_of_small_weights(flat_weights(sample_weight)):
+            self._warned().add("weights")
 
     def _warned(self) -> Warned:
         """Give the warnings that were given, which files do without."""

@@ -216,6 +216,19 @@ def paired(
     )
 
 
+def flat_weights(weights: ArrayLike | Sequence[ArrayLike]) -> FloatArray:
+    """Give weights of one or several trajectories one after another.
+
+    Raises
+    ------
+    ValueError, TypeError
+        They are not numbers.
+    """
+    nested = isinstance(weights, list | tuple) and len(weights) > 0 and np.ndim(weights[0]) > 0
+    each = cast("Sequence[ArrayLike]", weights) if nested else [cast(ArrayLike, weights)]
+    return np.concatenate([as_float64(np.ravel(one), "sample_weight") for one in each])
+
+
 def weights_of_pairs(
     pieces: list[FloatArray], weights: ArrayLike | Sequence[ArrayLike], lag: int
 ) -> FloatArray:
@@ -226,9 +239,7 @@ def weights_of_pairs(
     ValueError, TypeError
         There are not as many weights as states.
     """
-    nested = isinstance(weights, list | tuple) and len(weights) > 0 and np.ndim(weights[0]) > 0
-    each = cast("Sequence[ArrayLike]", weights) if nested else [cast(ArrayLike, weights)]
-    flat = np.concatenate([as_float64(np.ravel(one), "sample_weight") for one in each])
+    flat = flat_weights(weights)
     lengths = [len(piece) for piece in pieces]
     if len(flat) != sum(lengths):
         raise ValueError(

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_consistent_length
 from kernelstream.columns.batches import Batches, batches_of, named_error, targets_apart
 from kernelstream.estimators.diagnostics import (
     concerns_of,
-    has_small_weights,
     warn_of_concerns,
     warn_of_small_weights,
 )
@@ -107,8 +106,7 @@ def learn(
     warn_of_concerns(model, concerns, model._follows_drift(), useless)
     # To experts that choose their settings only the ratios of weights matter.
     if weights is not None and model._has_settings() and not model._warned_of_weights:
-        model._warned_of_weights = has_small_weights(weights)
-        warn_of_small_weights(weights)
+        model._warned_of_weights = warn_of_small_weights(weights)
     return predictions
 
 

@@ -6,7 +6,7 @@ use super::direct::Direct;
 use super::intervals::Widths;
 use super::parameters::Parameters;
 use super::state::{Pass, State, pass_all};
-use super::weights::{WAYS, Weights};
+use super::weights::{Span, WAYS, Weights};
 
 /// Pending forecasts from one row, of all kinds.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ impl Horizon {
     }
 
     /// Compares the pending forecasts of this row with its value.
-    pub fn judge(&mut self, now: usize, truth: f64, span: (usize, usize), parameters: &Parameters) {
+    pub fn judge(&mut self, now: usize, truth: f64, span: Span, parameters: &Parameters) {
         while self.waiting.front().is_some_and(|made| made.target < now) {
             self.waiting.pop_front();
         }

@@ -9,7 +9,7 @@ use super::periods;
 use super::smoothing::Smoothing;
 use super::state::{Pass, State, pass_all};
 use super::view::{Context, Kind, View};
-use super::weights::{Mixed, Standing};
+use super::weights::{Mixed, Span, Standing};
 use crate::kernel::LARGEST;
 
 /// Views of autoregressions, on values and then on logarithms.
@@ -44,14 +44,18 @@ pub fn kind(place: usize) -> usize {
 
 /// Weights before the first losses. Smoothing, which has the fewest unknowns, counts twice; direct least squares and the
 /// operator, which have the most, half.
-fn priors() -> [f64; KINDS] {
+const PRIORS: [f64; KINDS] = {
     let mut priors = [1.0; KINDS];
-    for scale in 0..2 {
-        priors[SMOOTHED + 3 * scale..][..2].fill(2.0);
+    let mut scale = 0;
+    while scale < 2 {
+        priors[SMOOTHED + 3 * scale] = 2.0;
+        priors[SMOOTHED + 3 * scale + 1] = 2.0;
+        priors[DIRECT + scale] = 0.5;
+        scale += 1;
     }
-    priors[DIRECT..].fill(0.5);
+    priors[OPERATOR] = 0.5;
     priors
-}
+};
 
 /// Rows before the first detection of periods.
 const FEWEST: usize = 10;
@@ -88,6 +92,12 @@ pub struct Common<'a> {
     pub strides: &'a [usize],
     pub given: Option<&'a [usize]>,
     pub parameters: &'a Parameters,
+}
+
+impl Common<'_> {
+    fn span(&self, k: usize) -> Span {
+        (self.rows[k], self.strides[k])
+    }
 }
 
 impl Series {
@@ -146,7 +156,7 @@ impl Series {
         let value = common.histories[common.own].at(now);
         let parameters = common.parameters;
         for (k, horizon) in self.horizons.iter_mut().enumerate() {
-            horizon.judge(now, value, (common.rows[k], common.strides[k]), parameters);
+            horizon.judge(now, value, common.span(k), parameters);
         }
         if self.count == 0 {
             (self.low, self.high) = (value, value);
@@ -369,9 +379,8 @@ impl Series {
     /// The mixture over a horizon.
     pub fn mix(&self, k: usize, common: &Common<'_>, kinds: &[f64]) -> Mixed {
         let shorter = self.shorter(k, common);
-        let span = (common.rows[k], common.strides[k]);
-        let priors = (&priors()[..], PERSISTENCE);
-        self.horizons[k].weights.mix(kinds, priors, shorter.as_ref(), span, common.parameters)
+        let priors = (&PRIORS[..], PERSISTENCE);
+        self.horizons[k].weights.mix(kinds, priors, shorter.as_ref(), common.span(k), common.parameters)
     }
 
     /// How the kinds stand at the longest horizon of at most half the rows, which has learned from that of half its rows.
@@ -379,9 +388,8 @@ impl Series {
         let most = common.rows[k] / 2;
         let below = (0..common.rows.len()).filter(|other| common.rows[*other] <= most);
         let other = below.max_by_key(|other| common.rows[*other])?;
-        let span = (common.rows[other], common.strides[other]);
         let shorter = self.shorter(other, common);
-        self.horizons[other].weights.standing(shorter, span, common.parameters)
+        self.horizons[other].weights.standing(shorter, common.span(other), common.parameters)
     }
 
     /// Half-width of the interval about a forecast; infinite before the first errors.
