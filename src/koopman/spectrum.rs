@@ -7,7 +7,7 @@ use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, evd_real, evd_scratch};
 use faer::linalg::solvers::Solve as _;
-use faer::{Mat, MatRef, Par, Spec, c64};
+use faer::{ColRef, Mat, MatRef, Par, Spec, c64};
 
 use super::products::{complex_product, product, real_times_complex};
 use crate::error::{Error, Result};
@@ -65,8 +65,8 @@ impl Spectrum {
             Spec::default(),
         )
         .map_err(|error| Error::Spectrum { reason: format!("the iteration failed: {error:?}") })?;
-        scale_rows(&mut right, &im, |i| lengths[i]);
-        scale_rows(&mut left, &im, |i| -lengths[i]);
+        scale_rows(&mut right, &im, &lengths);
+        scale_rows(&mut left, &im, &lengths.iter().map(|length| -length).collect::<Vec<_>>());
 
         // A pair stands in two columns: real and imaginary part of the first one's vector.
         let mut groups = Vec::with_capacity(m);
@@ -87,9 +87,8 @@ impl Spectrum {
             let sign = if value.im < 0.0 { -1.0 } else { 1.0 };
             let vector =
                 |of: &Mat<f64>, i| c64::new(of[(i, j)], if size == 2 { sign * of[(i, j + 1)] } else { 0.0 });
-            let scale = scale(points, |i| vector(&right, i));
             for i in 0..m {
-                out.right[(i, k)] = vector(&right, i) * scale;
+                out.right[(i, k)] = vector(&right, i);
                 // The left vectors of the solver are conjugated: u* K = value u*.
                 out.left[(i, k)] = vector(&left, i).conj();
             }
@@ -102,6 +101,11 @@ impl Spectrum {
             let value = c64::new(value.re, value.im.abs());
             out.values.push(value);
             out.values.extend((size == 2).then(|| value.conj()));
+        }
+        let functions = real_times_complex(points, out.right.as_ref());
+        for (vector, values) in out.right.col_iter_mut().zip(functions.col_iter()) {
+            let scale = scale(values);
+            vector.iter_mut().for_each(|v| *v *= scale);
         }
         let sound =
             |of: &Mat<c64>| of.col_iter().all(|c| c.iter().all(|v| v.re.is_finite() && v.im.is_finite()));
@@ -222,20 +226,27 @@ fn balanced(matrix: MatRef<'_, f64>) -> (Mat<f64>, Vec<f64>) {
 
 /// Multiplies each row by two to the power of its exponent, and each vector by a number by which none overflows: the two
 /// columns of a conjugate pair by the same.
-fn scale_rows(vectors: &mut Mat<f64>, im: &Diag<f64>, exponent: impl Fn(usize) -> f64) {
-    let m = vectors.nrows();
+fn scale_rows(vectors: &mut Mat<f64>, im: &Diag<f64>, exponents: &[f64]) {
+    if exponents.iter().all(|exponent| *exponent == 0.0) {
+        return;
+    }
     let mut j = 0;
-    while j < m {
-        let columns = j..j + if im[j] == 0.0 { 1 } else { 2 };
-        let entries = columns.clone().flat_map(|k| (0..m).map(move |i| (i, k)));
-        let size = |(i, k): (usize, usize)| vectors[(i, k)].abs().log2() + exponent(i);
-        let largest = entries.clone().map(size).fold(f64::NEG_INFINITY, f64::max);
+    while j < exponents.len() {
+        let size = if im[j] == 0.0 { 1 } else { 2 };
+        let mut columns = vectors.subcols_mut(j, size);
+        let sizes = exponents
+            .iter()
+            .enumerate()
+            .map(|(i, exponent)| columns.as_ref().row(i).norm_max().log2() + exponent);
+        let largest = sizes.fold(f64::NEG_INFINITY, f64::max);
         if largest > f64::NEG_INFINITY {
-            for (i, k) in entries.filter(|entry| size(*entry) > f64::NEG_INFINITY).collect::<Vec<_>>() {
-                vectors[(i, k)] *= (exponent(i) - largest).exp2();
+            for (i, exponent) in exponents.iter().enumerate() {
+                let factor = (exponent - largest).exp2();
+                // What is zero stays so, however large the factor.
+                columns.as_mut().row_mut(i).iter_mut().filter(|v| **v != 0.0).for_each(|v| *v *= factor);
             }
         }
-        j = columns.end;
+        j += size;
     }
 }
 
@@ -245,12 +256,9 @@ fn order(a: c64, b: c64, same: f64) -> Ordering {
     steps(b).total_cmp(&steps(a)).then(b.re.total_cmp(&a.re))
 }
 
-/// What a vector is to be multiplied by, so that its function has mean square 1 and a positive weighted
-/// mean over the points, the earlier ones weighing more.
-fn scale(points: MatRef<'_, f64>, vector: impl Fn(usize) -> c64) -> c64 {
-    let v = Mat::from_fn(points.ncols(), 1, |i, _| vector(i));
-    let values = real_times_complex(points, v.as_ref());
-    let values = values.col(0);
+/// What a function with these values at the points is to be multiplied by, so that it has mean square 1 and a positive
+/// weighted mean over the points, the earlier ones weighing more.
+fn scale(values: ColRef<'_, c64>) -> c64 {
     let largest = values.iter().map(|f| f.norm()).fold(0.0, f64::max);
     if largest == 0.0 {
         return c64::new(1.0, 0.0);
