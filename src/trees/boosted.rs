@@ -6,7 +6,10 @@ use crate::persist::{Reader, Writer};
 /// How trees are boosted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Boosting {
+    /// Most trees.
     pub rounds: usize,
+    /// Fewest rows for each tree.
+    pub rows_of_round: usize,
     /// Levels of a tree.
     pub depth: usize,
     /// Learning rate: the share of a tree's fitted values that is added.
@@ -22,6 +25,14 @@ pub(crate) struct Boosting {
     pub row_share: f64,
     /// Whether targets are signs, and the sum is the logarithm of the odds.
     pub logistic: bool,
+}
+
+impl Boosting {
+    /// Trees for as many rows and outputs: few rows are fitted by few trees, and trees of several outputs cost more each.
+    pub fn rounds_for(&self, rows: usize, outputs: usize) -> usize {
+        let most = (2 * self.rounds / (1 + outputs)).max(self.rounds / 4);
+        most.min(rows / self.rows_of_round.max(1))
+    }
 }
 
 /// A sum of trees that approaches the targets by squared errors (Friedman, "Stochastic gradient boosting", 2002), or signs by

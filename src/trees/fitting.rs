@@ -7,6 +7,9 @@ use super::gradual::Steps;
 use crate::learner::{Loss, odds_of_linear};
 use crate::random::{below, bits, uniform};
 
+/// Sums that are kept from level to level, at most: 16 MB.
+const KEPT: usize = 1 << 21;
+
 /// Longest Newton step on the logarithmic loss.
 const MOST: f64 = 8.0;
 
@@ -63,10 +66,24 @@ pub(crate) struct Fitting {
     tried: Vec<(usize, Vec<usize>)>,
     best: Cut,
     levels: Vec<Cut>,
-    /// Weighted residuals of each row, then its weight or that of each output; and their sums over each leaf and step of
-    /// a column.
+    /// Weighted residuals of each row, then its weight or that of each output.
     parts: Vec<f64>,
-    sums: Vec<f64>,
+    /// Their sums over the leaves and steps of each column that is tried (tried, leaves, steps, width).
+    sums: Vec<Vec<f64>>,
+    /// The rows that are added up for the next level.
+    light: Light,
+}
+
+/// Rows whose sums are added up: those of the lighter half of each leaf that was cut. The sums of the other half are what is
+/// left of those before the cut. At the first level, and where sums would take too much memory, these are all rows.
+#[derive(Clone, Debug, Default)]
+struct Light {
+    /// Whether the first half of each leaf is the lighter one; empty if all rows are added up.
+    first: Vec<bool>,
+    /// The rows, their leaves, and their parts.
+    rows: Vec<usize>,
+    leaf: Vec<usize>,
+    parts: Vec<f64>,
 }
 
 impl Steps for Fitting {
@@ -148,13 +165,25 @@ impl Fitting {
             levels: Vec::new(),
             parts: Vec::new(),
             sums: Vec::new(),
+            light: Light::default(),
         }
+    }
+
+    /// About how many numbers all steps read, for as many rows and outputs, and columns of which all vary.
+    pub fn numbers(how: &Boosting, n: usize, (features, outputs): (usize, usize)) -> usize {
+        let width = if how.logistic { 2 * outputs } else { outputs + 1 };
+        let steps = how.tried_quantiles.min(how.quantiles) + 1;
+        let leaves = (1 << how.depth) / how.depth.max(1);
+        let chosen = (how.row_share.min(1.0) * n as f64) as usize;
+        let level = features.min(how.tried_columns) * (chosen * (1 + width) / 2 + 4 * steps * leaves * width);
+        SORTING * n * features + how.rounds_for(n, outputs) * (8 * n * outputs + how.depth * level)
     }
 
     /// Begins another tree, if there are to be more, and columns to cut.
     fn after_tree(&self) -> Next {
         let is_varying = self.binned.thresholds.iter().any(|cuts| !cuts.is_empty());
-        if is_varying && self.made.len() < self.how.rounds { Next::Tree } else { Next::Nothing }
+        let rounds = self.how.rounds_for(self.rows.len(), self.rows.outputs);
+        if is_varying && self.made.len() < rounds { Next::Tree } else { Next::Nothing }
     }
 
     fn begin_tree(&mut self) {
@@ -186,6 +215,35 @@ impl Fitting {
             })
             .collect();
         self.levels.clear();
+        self.sums.resize(self.tried.len(), Vec::new());
+        self.take_all();
+    }
+
+    /// Adds up all rows for the next level.
+    fn take_all(&mut self) {
+        let Light { first, rows, leaf, parts } = &mut self.light;
+        first.clear();
+        rows.clone_from(&self.chosen);
+        leaf.clone_from(&self.leaf);
+        parts.clone_from(&self.parts);
+    }
+
+    /// Adds up the rows of the lighter half of each leaf for the next level.
+    fn take_light(&mut self) {
+        let width = self.width();
+        let mut counts = vec![0_usize; 1 << self.levels.len()];
+        self.leaf.iter().for_each(|leaf| counts[*leaf] += 1);
+        let Light { first, rows, leaf, parts } = &mut self.light;
+        first.clear();
+        first.extend(counts.chunks_exact(2).map(|pair| pair[0] <= pair[1]));
+        (rows.clear(), leaf.clear(), parts.clear());
+        for ((own, i), row) in self.leaf.iter().zip(&self.chosen).zip(self.parts.chunks_exact(width)) {
+            if (own % 2 == 0) == first[own / 2] {
+                rows.push(*i);
+                leaf.push(*own);
+                parts.extend_from_slice(row);
+            }
+        }
     }
 
     /// Slopes and second derivatives of the logarithmic loss at the predictions so far, over those at even odds.
@@ -208,7 +266,7 @@ impl Fitting {
         }
         let steps = quantiles.len() + 1;
         let mut scores = vec![0.0; quantiles.len()];
-        for leaf in self.sums.chunks_exact(steps * width) {
+        for leaf in self.sums[tried].chunks_exact(steps * width) {
             let total = |c: usize| -> f64 { leaf.iter().skip(c).step_by(width).sum() };
             for c in 0..p {
                 let own = p + c % weights;
@@ -230,7 +288,7 @@ impl Fitting {
                 self.best = Cut { score, column: *column, quantile: *quantile };
             }
         }
-        self.chosen.len() * (1 + width) + 2 * self.sums.len()
+        self.light.rows.len() * (1 + width) + 4 * self.sums[tried].len()
     }
 
     /// Sums of each leaf and step between the quantiles of a column.
@@ -241,12 +299,20 @@ impl Fitting {
         for (bin, place) in place.iter_mut().enumerate() {
             *place = quantiles.partition_point(|quantile| *quantile < bin) * width;
         }
-        self.sums.clear();
-        self.sums.resize((steps << self.levels.len()) * width, 0.0);
+        let of_leaf = steps * width;
+        let sums = &mut self.sums[tried];
+        let Light { first, rows, leaf, parts } = &self.light;
+        let whole = std::mem::take(sums);
+        sums.resize(of_leaf << self.levels.len(), 0.0);
         let bins = self.binned.column(*column);
-        let rows = self.leaf.iter().zip(&self.chosen);
-        let at = rows.map(|(leaf, i)| leaf * steps * width + place[usize::from(bins[*i])]);
-        add_rows(at, &self.parts, &mut self.sums, width);
+        let at = leaf.iter().zip(rows).map(|(leaf, i)| leaf * of_leaf + place[usize::from(bins[*i])]);
+        add_rows(at, parts, sums, width);
+        let cut = sums.chunks_exact_mut(2 * of_leaf).zip(whole.chunks_exact(of_leaf));
+        for ((halves, whole), is_first) in cut.zip(first) {
+            let (light, heavy) = halves.split_at_mut(of_leaf);
+            let (light, heavy) = if *is_first { (light, heavy) } else { (heavy, light) };
+            heavy.iter_mut().zip(whole).zip(light).for_each(|((rest, whole), light)| *rest = whole - *light);
+        }
     }
 
     /// Adds the level of the best cut.
@@ -259,6 +325,12 @@ impl Fitting {
         self.made.columns.push(u32::try_from(column).unwrap_or(u32::MAX));
         self.made.thresholds.push(self.binned.thresholds[column][quantile]);
         self.levels.push(self.best);
+        let sums = (self.tried.len() * (self.how.tried_quantiles + 1) * self.width()) << self.levels.len();
+        if sums <= KEPT {
+            self.take_light();
+        } else {
+            self.take_all();
+        }
     }
 
     /// Fits the values of the leaves, and subtracts the tree from the residuals.
@@ -276,9 +348,15 @@ impl Fitting {
         let levels: Vec<_> =
             self.levels.iter().map(|cut| (self.binned.column(cut.column), cut.quantile)).collect();
         let moved = if how.logistic { &mut self.sum } else { &mut self.left };
+        let mut chosen = self.chosen.iter().zip(&self.leaf).peekable();
         for (i, moved) in moved.chunks_exact_mut(p).enumerate() {
-            let leaf =
-                levels.iter().fold(0, |leaf, (bins, q)| 2 * leaf + usize::from(usize::from(bins[i]) > *q));
+            let leaf = match chosen.next_if(|(row, _)| **row == i) {
+                Some((_, leaf)) => *leaf,
+                None => {
+                    let is_above = |(bins, q): &(&[u8], usize)| usize::from(usize::from(bins[i]) > *q);
+                    levels.iter().fold(0, |leaf, level| 2 * leaf + is_above(level))
+                }
+            };
             moved.iter_mut().zip(&values[leaf * p..]).for_each(|(moved, value)| *moved += signed * value);
         }
         values.chunks_exact_mut(p).for_each(|leaf| {
@@ -339,6 +417,7 @@ mod tests {
 
     const HOW: Boosting = Boosting {
         rounds: 6,
+        rows_of_round: 1,
         depth: 3,
         rate: 0.5,
         shrinkage: 2.0,
@@ -364,11 +443,11 @@ mod tests {
             let stream = Stream::new(500, outputs);
             let rows = stream.rows();
             let trees = fit(rows.clone(), &units[..outputs], &HOW, 3);
-            assert_eq!(trees.len(), 6);
+            assert_eq!(trees.len(), [6, 4][outputs - 1]);
             let mut left: Vec<f64> = rows.targets.clone();
             left.chunks_mut(outputs)
                 .for_each(|y| y.iter_mut().zip(&trees.base).for_each(|(y, base)| *y -= base));
-            for tree in 0..6 {
+            for tree in 0..trees.len() {
                 let leaves = leaves(&trees, tree, &stream.x);
                 for (own, c) in (0..8).flat_map(|own| (0..outputs).map(move |c| (own, c))) {
                     let of_leaf = || (0..500).filter(|i| leaves[*i] == own);
@@ -403,7 +482,7 @@ mod tests {
             let how = Boosting { logistic: true, ..HOW };
             let trees = fit(rows.clone(), &[1.0, 1.0][..outputs], &how, 3);
             let mut made: Vec<f64> = trees.base.iter().copied().cycle().take(500 * outputs).collect();
-            for tree in 0..6 {
+            for tree in 0..trees.len() {
                 let leaves = leaves(&trees, tree, &stream.x);
                 let before = made.clone();
                 for (own, c) in (0..8).flat_map(|own| (0..outputs).map(move |c| (own, c))) {
@@ -452,6 +531,73 @@ mod tests {
         let best = scores.fold(0.0, f64::max);
         let found = score(trees.columns[0] as usize, trees.thresholds[0]);
         assert!((found - best).abs() < 1e-9 * best, "{found} {best}");
+    }
+
+    #[test]
+    fn each_level_is_the_best_of_all_cuts_of_all_leaves_in_any_order_of_the_rows() {
+        let random = Stream::new(400, 1);
+        let mut places: Vec<usize> = (0..400).collect();
+        places.sort_by(|i, j| random.y[*i].total_cmp(&random.y[*j]));
+        let sorted = Stream {
+            x: places.iter().flat_map(|i| random.x[3 * i..3 * i + 3].to_vec()).collect(),
+            y: places.iter().map(|i| random.y[*i]).collect(),
+            weights: places.iter().map(|i| random.weights[*i]).collect(),
+            outputs: 1,
+        };
+        let how = Boosting { depth: 4, rounds: 5, tried_quantiles: 255, tried_columns: 3, ..HOW };
+        let mut found = Vec::new();
+        for stream in [random, sorted] {
+            let rows = stream.rows();
+            let trees = fit(rows.clone(), &[1.0], &how, 3);
+            let mut binned = Binned::new(400);
+            (0..3).for_each(|k| binned.add(rows.column(k), how.quantiles));
+            let cuts = || {
+                let all = binned.thresholds.iter().enumerate();
+                all.flat_map(|(k, cuts)| cuts.iter().map(move |t| (k, *t)))
+            };
+            let is_above = |i: usize, (k, t): (usize, f64)| usize::from(rows.column(k)[i] > t);
+            let mut left: Vec<f64> = rows.targets.iter().map(|y| y - trees.base[0]).collect();
+            for tree in 0..5 {
+                let mut leaf = vec![0; 400];
+                for at in 4 * tree..4 * tree + 4 {
+                    let score = |cut: (usize, f64)| {
+                        let mut sums = [(0.0, 0.0); 32];
+                        for i in 0..400 {
+                            let (sum, weight) = &mut sums[2 * leaf[i] + is_above(i, cut)];
+                            *sum += rows.weights[i] * left[i];
+                            *weight += rows.weights[i];
+                        }
+                        sums.iter().map(|(sum, weight)| sum * sum / (weight + how.shrinkage)).sum::<f64>()
+                    };
+                    let chosen = (trees.columns[at] as usize, trees.thresholds[at]);
+                    let best = cuts().map(score).fold(0.0, f64::max);
+                    assert!((score(chosen) - best).abs() < 1e-9 * best, "tree {tree}, level {at}");
+                    for (i, leaf) in leaf.iter_mut().enumerate() {
+                        *leaf = 2 * *leaf + is_above(i, chosen);
+                    }
+                }
+                for (left, leaf) in left.iter_mut().zip(&leaf) {
+                    *left -= trees.leaves[16 * tree + leaf];
+                }
+            }
+            found.push(trees);
+        }
+        assert_eq!(found[0].columns, found[1].columns);
+    }
+
+    #[test]
+    fn the_numbers_that_all_steps_read_are_foreseen() {
+        for (outputs, logistic, n) in [(1, false, 300), (1, true, 3000), (2, false, 3000), (12, true, 1000)] {
+            let mut stream = Stream::new(n, outputs);
+            stream.y.iter_mut().for_each(|y| *y = y.signum());
+            let how = Boosting { logistic, depth: 6, tried_columns: 3, row_share: 0.9, rounds: 40, ..HOW };
+            let mut steps = Fitting::new(stream.rows(), vec![1.0; outputs], how, 3);
+            let read: usize = std::iter::from_fn(|| steps.step()).sum();
+            let foreseen = Fitting::numbers(&how, n, (3, outputs));
+            let ratio = read as f64 / foreseen as f64;
+            assert!((0.5..1.5).contains(&ratio), "{read} of {foreseen}");
+            assert_eq!(steps.finish().len(), how.rounds_for(n, outputs));
+        }
     }
 
     #[test]

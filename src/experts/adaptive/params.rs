@@ -342,8 +342,12 @@ pub struct TreeParams {
     pub shrinkage: f64,
     /// Fewest rows of the nodes by which the three experts of the forest predict.
     pub node_rows: [f64; 3],
-    /// Boosted trees of the three experts.
+    /// Boosted trees of the three experts, for one output; fewer for several.
     pub rounds: [usize; 3],
+    /// Fewest rows for each of them.
+    pub rows_of_round: usize,
+    /// How many times as many rows the next boosted trees take.
+    pub boosted_growth: f64,
     /// Levels of a boosted tree.
     pub depth: usize,
     /// Share of the fitted values of each tree that is added.
@@ -368,13 +372,15 @@ impl Default for TreeParams {
             min_rows: 5,
             shrinkage: 3.0,
             node_rows: [64.0, 8.0, 1.0],
-            rounds: [40, 120, 250],
+            rounds: [100, 300, 1000],
+            rows_of_round: 4,
+            boosted_growth: 1.5,
             depth: 6,
             rate: 0.1,
             quantiles: 250,
-            tried_quantiles: 32,
+            tried_quantiles: 64,
             boosted_columns: 32,
-            row_share: 0.5,
+            row_share: 0.9,
         }
     }
 }

@@ -356,9 +356,9 @@ fn signs_are_learned_by_their_margins() {
         let right = |(made, sign): (&f64, &f64)| made * sign > 0.0;
         made.iter().zip(&signs).skip(800).filter(|pair| !right(*pair)).count()
     };
-    let all = |loss: Loss| (91..107).map(|seed| mistakes(seed, loss)).sum::<usize>();
+    let all = |loss: Loss| (91..123).map(|seed| mistakes(seed, loss)).sum::<usize>();
     let (squared, hinge) = (all(Loss::Squared), all(Loss::SquaredHinge));
-    assert!(hinge <= squared && hinge < 250, "{hinge} mistakes of 12800, {squared} with the squared loss");
+    assert!(hinge <= squared && hinge < 500, "{hinge} mistakes of 25600, {squared} with the squared loss");
     assert!(AdaptiveSpec { loss: Loss::Absolute, ..AdaptiveSpec::default() }.build().is_err());
 }
 

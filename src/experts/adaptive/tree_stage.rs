@@ -3,8 +3,8 @@
 //! The prediction of the kernel experts is one expert of a second mixture; the others are trees. A forest splits on the columns
 //! and on that prediction, and adds the mean residual of the node of a row: nodes of at least 64, 8 and 1 rows are three
 //! experts. Boosted trees are fitted to the targets: the first 40, 120 and 250 of them are three more. Nodes of the forest
-//! learn each row; a few trees after others are grown again, each once while the number of rows doubles, and so are the
-//! boosted trees. All are fitted to a copy of a bounded reservoir of rows with their prequential predictions, a part of the
+//! learn each row; a few trees after others are grown again, each once while the number of rows doubles, and boosted trees are
+//! fitted again when the rows are half as many more. All are fitted to a copy of a bounded reservoir of rows with their prequential predictions, a part of the
 //! work each row.
 //!
 //! For labels the forest learns the signs themselves, boosting takes Newton steps on the logarithmic loss, and the logarithms of
@@ -51,9 +51,14 @@ const PRIOR: [f64; TERMS] = [16.0; TERMS];
 const GROUPS: u64 = 5;
 
 /// Numbers that a part of the work reads: some milliseconds in the first rows, which are few, and half a millisecond from
-/// 16,384 rows on.
+/// 16,384 rows on. Boosted trees come after an eighth of the rows so far, or later if that takes parts of two milliseconds.
 const PARTS: (usize, usize) = (1 << 17, 1 << 20);
 const PARTS_OF_ALL: u64 = 1 << 31;
+const LARGEST_PART: usize = 1 << 21;
+const UNTIL_FITTED: u64 = 8;
+
+/// How many times as many rows the next boosted trees take where no more are stored: a fresh sample of them.
+const WHEN_FULL: f64 = 2.0;
 
 /// How the experts are combined for an output.
 #[derive(Clone, Debug)]
@@ -327,11 +332,14 @@ impl TreeStage {
             } else if let Some(trees) = Gradual::advance(&mut self.growing) {
                 self.plant(trees);
             }
-        } else if self.age >= self.params.first_rows.max(1) && self.age >= 2 * self.fitted {
+        } else if self.age >= self.params.first_rows.max(1) && self.is_fit_due() {
             let (units, targets) = (self.units(deviations), self.winsorized(self.stored_targets().collect()));
             let how = Boosting { logistic: self.are_labels, ..self.params.boosting() };
+            let numbers = Fitting::numbers(&how, self.rows.numbers.len(), (self.features, self.outputs));
+            let part = usize::try_from(numbers as u64 * UNTIL_FITTED / self.age).unwrap_or(LARGEST_PART);
             let rows = self.copied(self.features, targets);
-            self.fitting = Some(Gradual::new(Fitting::new(rows, units, how, self.age), self.part()));
+            let steps = Fitting::new(rows, units, how, self.age);
+            self.fitting = Some(Gradual::new(steps, part.clamp(PARTS.0, LARGEST_PART)));
             self.fitted = self.age;
         } else if self.grown < self.due() {
             let targets = self.winsorized(self.stored_targets().collect());
@@ -345,7 +353,14 @@ impl TreeStage {
         }
     }
 
-    /// Numbers that a row's part of work begun now reads.
+    /// Whether boosted trees are to be fitted again.
+    fn is_fit_due(&self) -> bool {
+        let is_full = self.fitted >= self.capacity as u64;
+        let growth = if is_full { WHEN_FULL } else { self.params.boosted_growth };
+        self.age as f64 >= growth * self.fitted as f64
+    }
+
+    /// Numbers that a row's part of a forest begun now reads.
     fn part(&self) -> usize {
         let part = usize::try_from(PARTS_OF_ALL / self.age.max(1)).unwrap_or(usize::MAX);
         part.clamp(PARTS.0, PARTS.1)
@@ -407,6 +422,7 @@ impl TreeParams {
     fn boosting(&self) -> Boosting {
         Boosting {
             rounds: self.rounds[STAGES - 1],
+            rows_of_round: self.rows_of_round,
             depth: self.depth.min(10),
             rate: self.rate,
             shrinkage: self.shrinkage,
