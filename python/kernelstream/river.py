@@ -473,6 +473,8 @@ class KernelExperts(KernelRegressor):
         What a number counts as in rows without it.
     size : int, default=300
         Most points that a dictionary stores, where `experts` is None.
+    effort : {"high", "low"}, default="high"
+        What accuracy may cost: with trees beside the kernel experts, or without.
     """
 
     def __init__(
@@ -482,15 +484,19 @@ class KernelExperts(KernelRegressor):
         n_warm_up: int = 500,
         absent: Literal["mean", "zero"] = "mean",
         size: int = 300,
+        effort: Literal["high", "low"] = "high",
     ) -> None:
         self.experts = experts
         self.mixture = mixture
         self.n_warm_up = n_warm_up
         self.absent = absent
         self.size = size
+        self.effort = effort
 
     def _estimator(self, **columns: Any) -> Any:
-        return experts.KernelExperts(self.experts, self.mixture, self.size, **columns)
+        return experts.KernelExperts(
+            self.experts, self.mixture, self.size, effort=self.effort, **columns
+        )
 
 
 class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
@@ -721,6 +727,8 @@ class KernelExpertsClassifier(KernelClassifier):
         What a number counts as in rows without it.
     size : int, default=300
         Most points that a dictionary stores.
+    effort : {"high", "low"}, default="high"
+        What accuracy may cost: with trees beside the kernel experts, or without.
 
     Examples
     --------
@@ -738,17 +746,19 @@ class KernelExpertsClassifier(KernelClassifier):
         n_warm_up: int = 500,
         absent: Literal["mean", "zero"] = "mean",
         size: int = 300,
+        effort: Literal["high", "low"] = "high",
     ) -> None:
         self.mixture = mixture
         self.class_weight = class_weight
         self.n_warm_up = n_warm_up
         self.absent = absent
         self.size = size
+        self.effort = effort
 
     def _estimator(self, **columns: Any) -> Any:
         weights = self._class_weight()
         return experts_classifier.KernelExpertsClassifier(
-            self.mixture, self.size, weights, **columns
+            self.mixture, self.size, weights, effort=self.effort, **columns
         )
 
 

@@ -70,6 +70,8 @@ pub(crate) struct Fitting {
     parts: Vec<f64>,
     /// Their sums over the leaves and steps of each column that is tried (tried, leaves, steps, width).
     sums: Vec<Vec<f64>>,
+    /// How many of these are kept at most.
+    kept: usize,
     /// The rows that are added up for the next level.
     light: Light,
 }
@@ -165,6 +167,7 @@ impl Fitting {
             levels: Vec::new(),
             parts: Vec::new(),
             sums: Vec::new(),
+            kept: KEPT,
             light: Light::default(),
         }
     }
@@ -174,8 +177,7 @@ impl Fitting {
         let width = if how.logistic { 2 * outputs } else { outputs + 1 };
         let steps = how.tried_quantiles.min(how.quantiles) + 1;
         let leaves = (1 << how.depth) / how.depth.max(1);
-        let chosen = (how.row_share.min(1.0) * n as f64) as usize;
-        let level = features.min(how.tried_columns) * (chosen * (1 + width) / 2 + 4 * steps * leaves * width);
+        let level = features.min(how.tried_columns) * (n * (1 + width) / 2 + 4 * steps * leaves * width);
         SORTING * n * features + how.rounds_for(n, outputs) * (8 * n * outputs + how.depth * level)
     }
 
@@ -236,7 +238,9 @@ impl Fitting {
         let Light { first, rows, leaf, parts } = &mut self.light;
         first.clear();
         first.extend(counts.chunks_exact(2).map(|pair| pair[0] <= pair[1]));
-        (rows.clear(), leaf.clear(), parts.clear());
+        rows.clear();
+        leaf.clear();
+        parts.clear();
         for ((own, i), row) in self.leaf.iter().zip(&self.chosen).zip(self.parts.chunks_exact(width)) {
             if (own % 2 == 0) == first[own / 2] {
                 rows.push(*i);
@@ -288,7 +292,11 @@ impl Fitting {
                 self.best = Cut { score, column: *column, quantile: *quantile };
             }
         }
-        self.light.rows.len() * (1 + width) + 4 * self.sums[tried].len()
+        let read = self.light.rows.len() * (1 + width) + 4 * self.sums[tried].len();
+        if !self.is_kept() {
+            self.sums[tried] = Vec::new();
+        }
+        read
     }
 
     /// Sums of each leaf and step between the quantiles of a column.
@@ -325,12 +333,17 @@ impl Fitting {
         self.made.columns.push(u32::try_from(column).unwrap_or(u32::MAX));
         self.made.thresholds.push(self.binned.thresholds[column][quantile]);
         self.levels.push(self.best);
-        let sums = (self.tried.len() * (self.how.tried_quantiles + 1) * self.width()) << self.levels.len();
-        if sums <= KEPT {
+        if self.is_kept() {
             self.take_light();
         } else {
             self.take_all();
         }
+    }
+
+    /// Whether the sums of this level are kept for the next.
+    fn is_kept(&self) -> bool {
+        let of_leaf = (self.how.tried_quantiles + 1) * self.width();
+        (self.tried.len() * of_leaf) << self.levels.len() <= self.kept
     }
 
     /// Fits the values of the leaves, and subtracts the tree from the residuals.
@@ -350,12 +363,11 @@ impl Fitting {
         let moved = if how.logistic { &mut self.sum } else { &mut self.left };
         let mut chosen = self.chosen.iter().zip(&self.leaf).peekable();
         for (i, moved) in moved.chunks_exact_mut(p).enumerate() {
-            let leaf = match chosen.next_if(|(row, _)| **row == i) {
-                Some((_, leaf)) => *leaf,
-                None => {
-                    let is_above = |(bins, q): &(&[u8], usize)| usize::from(usize::from(bins[i]) > *q);
-                    levels.iter().fold(0, |leaf, level| 2 * leaf + is_above(level))
-                }
+            let leaf = if let Some((_, leaf)) = chosen.next_if(|(row, _)| **row == i) {
+                *leaf
+            } else {
+                let is_above = |(bins, q): &(&[u8], usize)| usize::from(usize::from(bins[i]) > *q);
+                levels.iter().fold(0, |leaf, level| 2 * leaf + is_above(level))
             };
             moved.iter_mut().zip(&values[leaf * p..]).for_each(|(moved, value)| *moved += signed * value);
         }
@@ -583,6 +595,29 @@ mod tests {
             found.push(trees);
         }
         assert_eq!(found[0].columns, found[1].columns);
+    }
+
+    #[test]
+    fn trees_are_the_same_whether_sums_are_kept_or_added_up_again() {
+        for (outputs, logistic) in [(1, false), (2, true)] {
+            let mut stream = Stream::new(700, outputs);
+            if logistic {
+                stream.y.iter_mut().for_each(|y| *y = y.signum());
+            }
+            let how = Boosting { logistic, depth: 5, rounds: 20, row_share: 0.9, ..HOW };
+            let of_kept = |kept: usize| {
+                let mut steps = Fitting::new(stream.rows(), vec![1.0; outputs], how, 3);
+                steps.kept = kept;
+                while steps.step().is_some() {}
+                steps.finish()
+            };
+            let kept = of_kept(KEPT);
+            for other in [0, 200].map(of_kept) {
+                assert_eq!((&kept.columns, &kept.thresholds), (&other.columns, &other.thresholds));
+                let pairs = kept.leaves.iter().zip(&other.leaves);
+                assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-9));
+            }
+        }
     }
 
     #[test]

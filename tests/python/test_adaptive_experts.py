@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 import kernelstream as ks
 from kernelstream import _core
+from kernelstream.exceptions import KernelstreamWarning
 from realdata import random_stream, real_stream
 
 MODEL = ks.KernelExperts(size=30)
@@ -177,3 +178,40 @@ def test_a_file_of_rust_is_an_estimator(stream, tmp_path):
     model = ks.load(tmp_path / "model")
     assert repr(model) == "KernelExperts(mixture='fixed_share', scale=False, size=20)"
     np.testing.assert_array_equal(model.predict(X), core.predict(X)[:, 0])
+
+
+@pytest.mark.parametrize("order", ["random", "sorted", "by label"])
+@pytest.mark.parametrize("labels", [False, True])
+def test_low_effort_leaves_the_trees_out_and_nothing_else(order, labels, tmp_path):
+    X, y = random_stream(600, 3)
+    orders = {
+        "random": np.arange(600),
+        "sorted": np.argsort(X[:, 0]),
+        "by label": np.argsort(y > 0),
+    }
+    X, y = X[orders[order]], y[orders[order]]
+    kind = ks.KernelExpertsClassifier if labels else ks.KernelExperts
+    targets = (y > 0) if labels else y
+    models = {effort: kind(size=20, effort=effort) for effort in ("low", "high")}
+    for model in models.values():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", KernelstreamWarning)
+            model.partial_fit(X, targets, **({"classes": [False, True]} if labels else {}))
+    low, high = (models[effort]._core.to_bytes() for effort in ("low", "high"))
+    assert b"trees." in high
+    assert b"trees." not in low
+    assert [str(e) for e in models["low"].experts_] == [str(e) for e in models["high"].experts_]
+    models["low"].save(tmp_path / "model")
+    again = ks.load(tmp_path / "model")
+    assert again.effort == "low"
+    np.testing.assert_array_equal(again.predict(X), models["low"].predict(X))
+    core = _core.Regressor(json.dumps({"adaptive": {"size": 20, "effort": "low"}}))
+    core.learn(X, y[:, None])
+    core.save(tmp_path / "core")
+    assert ks.load(tmp_path / "core").effort == "low"
+
+
+def test_an_unknown_effort_is_named(stream):
+    X, y = stream
+    with pytest.raises(ValueError, match="effort: unknown variant `medium`, expected `high`"):
+        ks.KernelExperts(effort="medium").fit(X, y)

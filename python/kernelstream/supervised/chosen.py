@@ -9,10 +9,19 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelstream.components.base import as_json
 from kernelstream.components.kernels import Kernel
 from kernelstream.supervised.described import ExpertList
 
-__all__ = ["experts_of", "generations_of", "weights_of"]
+__all__ = ["adaptive_spec", "experts_of", "generations_of", "weights_of"]
+
+
+def adaptive_spec(model: Any) -> dict[str, Any]:
+    """Give the description of experts that choose themselves."""
+    size = as_json(f"{type(model).__name__}: size", model.size)
+    spec = {"size": size, "mixture": model.mixture}
+    # Left out where it is the default, as the core does.
+    return {"adaptive": spec if model.effort == "high" else spec | {"effort": model.effort}}
 
 
 def weights_of(core: Any, *, single: bool) -> NDArray[np.float64]:

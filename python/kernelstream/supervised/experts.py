@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from kernelstream.components.base import as_json
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.exceptions import NotAvailableError, OutlierWarning
-from kernelstream.supervised.chosen import experts_of, generations_of, weights_of
+from kernelstream.supervised.chosen import adaptive_spec, experts_of, generations_of, weights_of
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.described import ExpertList
 from kernelstream.supervised.regressor import KernelRegressor
@@ -63,6 +62,9 @@ class KernelExperts(KernelRegressor):
     verbose : bool, default=False
         Show a progress bar with running error and stored points on work longer than a second
         (needs ``rich``).
+    effort : {"high", "low"}, default="high"
+        What accuracy may cost, where `experts` is None. ``"low"``: kernel experts without trees, in
+        a third to two thirds of the time.
 
     Attributes
     ----------
@@ -102,7 +104,7 @@ class KernelExperts(KernelRegressor):
     Notes
     -----
     A row costs the sum over the experts, and a refit as much as thousands of rows; memory is
-    bounded by that of two refits, and 64 MB for trees. Calls of many rows run on as many threads as
+    bounded by that of two refits, and 80 MB for trees. Calls of many rows run on as many threads as
     `set_num_threads` says, with the same result to the bit.
     ``predict`` leaves out experts of weight 0, of which ``"polynomial"`` has many.
 
@@ -167,6 +169,7 @@ class KernelExperts(KernelRegressor):
         missing: Literal["error", "fill"] = "error",
         n_warm_up: int = 500,
         verbose: bool = False,
+        effort: Literal["high", "low"] = "high",
     ) -> None:
         self.experts = experts
         self.mixture = mixture
@@ -176,6 +179,7 @@ class KernelExperts(KernelRegressor):
         self.missing = missing
         self.n_warm_up = n_warm_up
         self.verbose = verbose
+        self.effort = effort
 
     def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> bool:
         """Give no warning here: outliers are winsorized, and have a warning of their own."""
@@ -266,8 +270,7 @@ class KernelExperts(KernelRegressor):
     def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands."""
         if self.experts is None:
-            size = as_json("KernelExperts: size", self.size)
-            return {"adaptive": {"size": size, "mixture": self.mixture}}
+            return adaptive_spec(self)
         experts = list(self.experts)
         for expert in experts:
             if not isinstance(expert, KernelRegressor) or isinstance(expert, KernelExperts):

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from kernelstream.components.base import as_json
-from kernelstream.supervised.chosen import experts_of, generations_of, weights_of
+from kernelstream.supervised.chosen import adaptive_spec, experts_of, generations_of, weights_of
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.described import ExpertList
@@ -50,6 +49,9 @@ class KernelExpertsClassifier(KernelClassifier):
     verbose : bool, default=False
         Show a progress bar with running mistake rate and stored points on work longer than a second
         (needs ``rich``).
+    effort : {"high", "low"}, default="high"
+        What accuracy may cost. ``"low"``: kernel experts without trees, in a
+        third to two thirds of the time.
 
     Attributes
     ----------
@@ -112,6 +114,7 @@ class KernelExpertsClassifier(KernelClassifier):
         missing: Literal["error", "fill"] = "error",
         n_warm_up: int = 500,
         verbose: bool = False,
+        effort: Literal["high", "low"] = "high",
     ) -> None:
         self.mixture = mixture
         self.size = size
@@ -121,6 +124,7 @@ class KernelExpertsClassifier(KernelClassifier):
         self.missing = missing
         self.n_warm_up = n_warm_up
         self.verbose = verbose
+        self.effort = effort
 
     @property
     def weights_(self) -> NDArray[np.float64]:
@@ -149,8 +153,7 @@ class KernelExpertsClassifier(KernelClassifier):
 
     def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands."""
-        size = as_json("KernelExpertsClassifier: size", self.size)
-        return {"adaptive": {"size": size, "mixture": self.mixture}}
+        return adaptive_spec(self)
 
     def _loss_in_use(self) -> Any:
         return "squared_hinge"

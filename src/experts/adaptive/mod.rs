@@ -38,7 +38,7 @@ pub use params::{
     AdaptiveParams, MemberParams, MetricParams, OrderParams, PreprocessingParams, RefitParams,
     SelectionParams, TreeParams,
 };
-pub use spec::AdaptiveSpec;
+pub use spec::{AdaptiveSpec, Effort};
 
 pub use crate::online::drift::DriftParams;
 pub use crate::online::winsorizer::WinsorizerParams;

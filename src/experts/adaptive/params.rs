@@ -368,7 +368,7 @@ impl Default for TreeParams {
             first_rows: 256,
             max_rows: 1 << 15,
             forest_trees: 25,
-            tried_columns: 16,
+            tried_columns: 32,
             min_rows: 5,
             shrinkage: 3.0,
             node_rows: [64.0, 8.0, 1.0],

@@ -12,8 +12,8 @@
 
 use ndarray::Array2;
 
-use super::AdaptiveSpec;
 use super::params::TreeParams;
+use super::{AdaptiveSpec, Effort};
 use crate::error::{Error, Result};
 use crate::experts::answers::Mixed;
 use crate::experts::{Mixture, MixtureSpec};
@@ -106,7 +106,7 @@ impl TreeStage {
         // Numbers of a row, and of about eight nodes.
         let width = features + 8 * (outputs + 1);
         let capacity = (MAX_NUMBERS / width).min(params.max_rows);
-        let worth = capacity >= MIN_ROWS.min(params.max_rows);
+        let worth = spec.effort == Effort::High && capacity >= MIN_ROWS.min(params.max_rows);
         Self {
             params,
             winsorizer: spec.params.winsorizer,
