@@ -7,7 +7,7 @@ use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, evd_real, evd_scratch};
 use faer::linalg::solvers::Solve as _;
-use faer::{ColRef, Mat, MatRef, Par, Spec, c64};
+use faer::{Mat, MatRef, Par, Spec, c64};
 
 use super::products::{complex_product, product, real_times_complex};
 use crate::error::{Error, Result};
@@ -79,6 +79,7 @@ impl Spectrum {
         let largest = groups.iter().map(|(value, _)| value.norm()).fold(0.0, f64::max);
         groups.sort_by(|(a, _), (b, _)| order(*a, *b, SAME * largest));
 
+        let functions = product(points, right.as_ref());
         let mut out = Self { values: Vec::with_capacity(m), right: Mat::zeros(m, m), left: Mat::zeros(m, m) };
         for (value, j) in groups {
             let size = if value.im == 0.0 { 1 } else { 2 };
@@ -87,8 +88,10 @@ impl Spectrum {
             let sign = if value.im < 0.0 { -1.0 } else { 1.0 };
             let vector =
                 |of: &Mat<f64>, i| c64::new(of[(i, j)], if size == 2 { sign * of[(i, j + 1)] } else { 0.0 });
+            let values: Vec<c64> = (0..functions.nrows()).map(|i| vector(&functions, i)).collect();
+            let scale = scale(&values);
             for i in 0..m {
-                out.right[(i, k)] = vector(&right, i);
+                out.right[(i, k)] = vector(&right, i) * scale;
                 // The left vectors of the solver are conjugated: u* K = value u*.
                 out.left[(i, k)] = vector(&left, i).conj();
             }
@@ -101,11 +104,6 @@ impl Spectrum {
             let value = c64::new(value.re, value.im.abs());
             out.values.push(value);
             out.values.extend((size == 2).then(|| value.conj()));
-        }
-        let functions = real_times_complex(points, out.right.as_ref());
-        for (vector, values) in out.right.col_iter_mut().zip(functions.col_iter()) {
-            let scale = scale(values);
-            vector.iter_mut().for_each(|v| *v *= scale);
         }
         let sound =
             |of: &Mat<c64>| of.col_iter().all(|c| c.iter().all(|v| v.re.is_finite() && v.im.is_finite()));
@@ -258,12 +256,12 @@ fn order(a: c64, b: c64, same: f64) -> Ordering {
 
 /// What a function with these values at the points is to be multiplied by, so that it has mean square 1 and a positive
 /// weighted mean over the points, the earlier ones weighing more.
-fn scale(values: ColRef<'_, c64>) -> c64 {
+fn scale(values: &[c64]) -> c64 {
     let largest = values.iter().map(|f| f.norm()).fold(0.0, f64::max);
     if largest == 0.0 {
         return c64::new(1.0, 0.0);
     }
-    let square: f64 = values.iter().map(|f| (f / largest).norm_sqr()).sum::<f64>() / values.nrows() as f64;
+    let square: f64 = values.iter().map(|f| (f / largest).norm_sqr()).sum::<f64>() / values.len() as f64;
     let weighted = values.iter().rev().fold(c64::new(0.0, 0.0), |sum, f| sum * 0.5 + f / largest);
     // A mean of zero leaves the phase to the largest value.
     let phase = if weighted.norm() > 1e-9 {

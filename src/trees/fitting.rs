@@ -72,7 +72,7 @@ pub(crate) struct Fitting {
     sums: Vec<Vec<f64>>,
     /// How many of these are kept at most.
     kept: usize,
-    /// The rows that are added up for the next level.
+    /// The rows that are added up for the level.
     light: Light,
 }
 
@@ -218,31 +218,24 @@ impl Fitting {
             .collect();
         self.levels.clear();
         self.sums.resize(self.tried.len(), Vec::new());
-        self.take_all();
     }
 
-    /// Adds up all rows for the next level.
-    fn take_all(&mut self) {
-        let Light { first, rows, leaf, parts } = &mut self.light;
-        first.clear();
-        rows.clone_from(&self.chosen);
-        leaf.clone_from(&self.leaf);
-        parts.clone_from(&self.parts);
-    }
-
-    /// Adds up the rows of the lighter half of each leaf for the next level.
-    fn take_light(&mut self) {
+    /// Takes the rows that are added up for this level.
+    fn take_rows(&mut self) {
         let width = self.width();
-        let mut counts = vec![0_usize; 1 << self.levels.len()];
-        self.leaf.iter().for_each(|leaf| counts[*leaf] += 1);
+        let halves = !self.levels.is_empty() && self.is_kept();
         let Light { first, rows, leaf, parts } = &mut self.light;
         first.clear();
-        first.extend(counts.chunks_exact(2).map(|pair| pair[0] <= pair[1]));
+        if halves {
+            let mut counts = vec![0_usize; 1 << self.levels.len()];
+            self.leaf.iter().for_each(|leaf| counts[*leaf] += 1);
+            first.extend(counts.chunks_exact(2).map(|pair| pair[0] <= pair[1]));
+        }
         rows.clear();
         leaf.clear();
         parts.clear();
         for ((own, i), row) in self.leaf.iter().zip(&self.chosen).zip(self.parts.chunks_exact(width)) {
-            if (own % 2 == 0) == first[own / 2] {
+            if !halves || (own % 2 == 0) == first[own / 2] {
                 rows.push(*i);
                 leaf.push(*own);
                 parts.extend_from_slice(row);
@@ -263,6 +256,9 @@ impl Fitting {
     fn try_column(&mut self, tried: usize) -> usize {
         let (p, weights, shrinkage) = (self.rows.outputs, self.weights_of_row(), self.how.shrinkage);
         let width = self.width();
+        if tried == 0 {
+            self.take_rows();
+        }
         self.add_up(tried);
         let (column, quantiles) = &self.tried[tried];
         if tried == 0 {
@@ -333,11 +329,6 @@ impl Fitting {
         self.made.columns.push(u32::try_from(column).unwrap_or(u32::MAX));
         self.made.thresholds.push(self.binned.thresholds[column][quantile]);
         self.levels.push(self.best);
-        if self.is_kept() {
-            self.take_light();
-        } else {
-            self.take_all();
-        }
     }
 
     /// Whether the sums of this level are kept for the next.

@@ -43,9 +43,7 @@ def _model(spec: Mapping[str, Any], core: Any, columns: Mapping[str, Any] | None
     params: dict[str, Any] = {"verbose": False} | _columns(columns, core.n_features)
     mixed = not spec.keys().isdisjoint({"adaptive", "experts"})
     if "adaptive" in spec:
-        # The core leaves out an effort that is the default.
-        adaptive = {"effort": "high"} | spec["adaptive"]
-        params |= {name: adaptive[name] for name in ("size", "mixture", "effort")}
+        params |= {name: spec["adaptive"][name] for name in ("size", "mixture", "effort")}
     elif "experts" in spec:
         params["experts"] = [_parts(expert) for expert in spec["experts"]]
         params["mixture"] = spec["mixture"]

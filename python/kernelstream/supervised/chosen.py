@@ -19,9 +19,7 @@ __all__ = ["adaptive_spec", "experts_of", "generations_of", "weights_of"]
 def adaptive_spec(model: Any) -> dict[str, Any]:
     """Give the description of experts that choose themselves."""
     size = as_json(f"{type(model).__name__}: size", model.size)
-    spec = {"size": size, "mixture": model.mixture}
-    # Left out where it is the default, as the core does.
-    return {"adaptive": spec if model.effort == "high" else spec | {"effort": model.effort}}
+    return {"adaptive": {"size": size, "mixture": model.mixture, "effort": model.effort}}
 
 
 def weights_of(core: Any, *, single: bool) -> NDArray[np.float64]:

@@ -50,8 +50,8 @@ class KernelExpertsClassifier(KernelClassifier):
         Show a progress bar with running mistake rate and stored points on work longer than a second
         (needs ``rich``).
     effort : {"high", "low"}, default="high"
-        What accuracy may cost. ``"low"``: kernel experts without trees, in a
-        third to two thirds of the time.
+        What accuracy may cost. ``"low"``: kernel experts without trees, in a third to two thirds of
+        the time.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ use crate::uncertainty::ColumnSpreads;
 
 /// What accuracy may cost.
 ///
-/// With trees, rows cost 1.5 to 3.4 times as much on eight tables, and errors are up to 12 % smaller (docs/experts-how.md).
+/// With trees, rows cost 1.5 to 3.4 times as much on eight tables, and errors are up to 11 % smaller (docs/experts-how.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
@@ -20,14 +20,6 @@ pub enum Effort {
     High,
     /// Kernel experts alone.
     Low,
-}
-
-impl Effort {
-    /// Whether it is the default.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    fn is_high(&self) -> bool {
-        *self == Self::High
-    }
 }
 
 /// Specification of [`AdaptiveExperts`]; all fields have defaults.
@@ -42,8 +34,7 @@ pub struct AdaptiveSpec {
     /// Loss of experts and mixture: the squared loss, or the squared hinge if targets are the signs
     /// of [`Labels`](crate::table::Labels).
     pub loss: Loss,
-    /// What accuracy may cost; not stored if it is high.
-    #[serde(skip_serializing_if = "Effort::is_high")]
+    /// What accuracy may cost.
     pub effort: Effort,
     /// Parameters for experiments; not stored if they are the defaults.
     #[serde(skip_serializing_if = "AdaptiveParams::is_default")]

@@ -2,10 +2,10 @@
 //!
 //! The prediction of the kernel experts is one expert of a second mixture; the others are trees. A forest splits on the columns
 //! and on that prediction, and adds the mean residual of the node of a row: nodes of at least 64, 8 and 1 rows are three
-//! experts. Boosted trees are fitted to the targets: the first 40, 120 and 250 of them are three more. Nodes of the forest
+//! experts. Boosted trees are fitted to the targets: the first 100, 300 and 1,000 of them are three more. Nodes of the forest
 //! learn each row; a few trees after others are grown again, each once while the number of rows doubles, and boosted trees are
-//! fitted again when the rows are half as many more. All are fitted to a copy of a bounded reservoir of rows with their prequential predictions, a part of the
-//! work each row.
+//! fitted again when the rows are half as many more. All are fitted to a copy of a bounded reservoir of rows with their
+//! prequential predictions, a part of the work each row.
 //!
 //! For labels the forest learns the signs themselves, boosting takes Newton steps on the logarithmic loss, and the logarithms of
 //! the odds of all experts are combined linearly, by online Newton steps.
