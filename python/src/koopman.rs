@@ -496,31 +496,33 @@ impl Koopman {
         Ok(self.model.ask(py, |model| model.forecast_intervals(rows, coverage))?.into_pyarray(py))
     }
 
-    /// Forecasts by all candidates over each of the horizons from successive states, or the latest: (horizons, n, d).
-    #[pyo3(signature = (T, lag))]
+    /// Forecasts by all candidates over each of the horizons from successive states with number `first` or later, or the latest: (horizons, n, d).
+    #[pyo3(signature = (T, lag, first))]
     fn ahead<'py>(
         &self,
         py: Python<'py>,
         T: Option<&Bound<'py, PyAny>>,
         lag: usize,
+        first: usize,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let states = T.map(|states| matrix("X", states)).transpose()?;
         let states = states.as_ref().map(|states| states.as_array());
-        Ok(self.model.ask(py, |model| model.ahead(states, lag))?.into_pyarray(py))
+        Ok(self.model.ask(py, |model| model.ahead(states, lag, first))?.into_pyarray(py))
     }
 
     /// Intervals of these (horizons, n, d, 2).
-    #[pyo3(signature = (T, lag, coverage))]
+    #[pyo3(signature = (T, lag, first, coverage))]
     fn ahead_intervals<'py>(
         &self,
         py: Python<'py>,
         T: Option<&Bound<'py, PyAny>>,
         lag: usize,
+        first: usize,
         coverage: f64,
     ) -> PyResult<Bound<'py, PyArray4<f64>>> {
         let states = T.map(|states| matrix("X", states)).transpose()?;
         let states = states.as_ref().map(|states| states.as_array());
-        Ok(self.model.ask(py, |model| model.ahead_intervals(states, lag, coverage))?.into_pyarray(py))
+        Ok(self.model.ask(py, |model| model.ahead_intervals(states, lag, first, coverage))?.into_pyarray(py))
     }
 
     /// Standard deviations of what comes about these (horizons, d).

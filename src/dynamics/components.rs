@@ -51,10 +51,15 @@ impl Dynamics {
     }
 
     /// Forecast over each horizon by all candidates, from each of these consecutive states, `lag`
-    /// per step, or from the state learned last: (horizons, n, d). If the first of them are those
-    /// learned last, the others continue from the full state.
-    pub fn ahead(&self, states: Option<ArrayView2<'_, f64>>, lag: usize) -> Result<Array3<f64>> {
-        let all = self.all_ahead(states, lag)?;
+    /// per step, from number `first` on, or from the state learned last: (horizons, n, d). If the
+    /// first of them are those learned last, the others continue from the full state.
+    pub fn ahead(
+        &self,
+        states: Option<ArrayView2<'_, f64>>,
+        lag: usize,
+        first: usize,
+    ) -> Result<Array3<f64>> {
+        let all = self.all_ahead(states, lag, first)?;
         let candidates = self.asked()?;
         let mut out = Array3::zeros((candidates.rows().len(), all.len(), candidates.width()));
         for (i, ahead) in all.iter().enumerate() {
@@ -67,7 +72,7 @@ impl Dynamics {
         Ok(out)
     }
 
-    fn all_ahead(&self, states: Option<ArrayView2<'_, f64>>, lag: usize) -> Result<Vec<Ahead>> {
+    fn all_ahead(&self, states: Option<ArrayView2<'_, f64>>, lag: usize, first: usize) -> Result<Vec<Ahead>> {
         let candidates = self.asked()?;
         self.check_lag(lag)?;
         let Some(states) = states else {
@@ -79,14 +84,16 @@ impl Dynamics {
         let tail = self.tail.as_ref().filter(|_| overlap > 0);
         let mut model = candidates.clone();
         model.begin();
-        let mut out = Vec::with_capacity(states.nrows());
+        let mut out = Vec::with_capacity(states.nrows().saturating_sub(first));
         let ask = |model: &Candidates, known: ArrayView2<'_, f64>, i: usize| {
             let from = (i + 1).saturating_sub(self.reach(lag) + self.spec.delays.span() + 1);
             Ok(model.forecasts(&self.operator_ahead(known.slice(s![from..=i, ..]), lag)?))
         };
         for i in 0..overlap.saturating_sub(1).max(if tail.is_some() { 0 } else { states.nrows() }) {
             model.advance(&states.row(i).to_vec());
-            out.push(ask(&model, states, i)?);
+            if i >= first {
+                out.push(ask(&model, states, i)?);
+            }
         }
         let Some(tail) = tail else { return Ok(out) };
         // From here on the state contains everything learned.
@@ -96,7 +103,9 @@ impl Dynamics {
             if i >= tail.nrows() {
                 model.advance(&all.row(i).to_vec());
             }
-            out.push(ask(&model, all.view(), i)?);
+            if i + overlap >= first + tail.nrows() {
+                out.push(ask(&model, all.view(), i)?);
+            }
         }
         Ok(out)
     }
@@ -130,10 +139,11 @@ impl Dynamics {
         &self,
         states: Option<ArrayView2<'_, f64>>,
         lag: usize,
+        first: usize,
         coverage: f64,
     ) -> Result<Array4<f64>> {
         let coverage = Calibration::check(coverage)?;
-        let made = self.ahead(states, lag)?;
+        let made = self.ahead(states, lag, first)?;
         let candidates = self.asked()?;
         let (horizons, n, d) = made.dim();
         let mut out = Array4::zeros((horizons, n, d, 2));

@@ -248,11 +248,11 @@ pub fn look_at_candidates(dynamics: &Dynamics, states: &Array2<f64>) {
         assert!(weights.iter().all(is_share), "a weight is no share: {weights}");
     }
     for from in [None, Some(states.view())] {
-        if let Ok(made) = dynamics.ahead(from, 1) {
+        if let Ok(made) = dynamics.ahead(from, 1, 0) {
             assert!(made.iter().all(|value| value.is_finite()), "a forecast by candidates is no number");
         }
         for coverage in [0.1, 0.5, 0.9, 0.999] {
-            if let Ok(ends) = dynamics.ahead_intervals(from, 1, coverage) {
+            if let Ok(ends) = dynamics.ahead_intervals(from, 1, 0, coverage) {
                 assert!(ends.iter().all(|end| !end.is_nan()), "an end of an interval is no number");
             }
         }

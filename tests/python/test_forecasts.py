@@ -233,3 +233,69 @@ def test_periods_are_found_under_trends_and_noise(period: int) -> None:
         found = find_period(record)
         assert found is not None
         assert abs(found - period) <= period // 100
+
+
+def oscillator(n: int, seed: int = 0) -> np.ndarray:
+    """Van der Pol's oscillator with a little noise."""
+    out, x, y = [], 1.0, 0.0
+    for _ in range(n):
+        for _ in range(10):
+            x, y = x + 0.01 * y, y + 0.01 * (2 * (1 - x * x) * y - x)
+        out.append((x, y))
+    return np.array(out) + 0.02 * rng(seed).normal(size=(n, 2))
+
+
+def histories(T: np.ndarray, rows: int, first: int, horizons: tuple[int, ...]):
+    """Histories of this many rows, each a trajectory of its own, and what comes after them."""
+    origins = np.arange(first + rows, len(T) - max(horizons), 7)
+    X = np.stack([T[origin - rows : origin] for origin in origins])
+    return X, np.stack([T[origins + h - 1] for h in horizons])
+
+
+@pytest.mark.parametrize("rows", [30, 60, 100, 150])
+@pytest.mark.parametrize("period", [7, 24])
+def test_histories_of_their_own_have_the_season_at_their_phase(period: int, rows: int) -> None:
+    T, horizons = seasonal(1200, period), (1, 10, 60)
+    model = ks.Forecaster(horizons).fit(T[:900])
+    X, truth = histories(T, rows, 905, horizons)
+    assert (np.sqrt(np.mean((model.forecast(X) - truth) ** 2, axis=(1, 2))) < 1.5).all()
+
+
+@pytest.mark.parametrize("rows", [3, 8, 20, 50, 100])
+def test_more_history_is_no_worse(rows: int) -> None:
+    # Lags that reach back beyond a history once had the values that were learned last.
+    T, horizons = oscillator(1500), (1, 10, 50)
+    model = ks.Forecaster(horizons).fit(T[:1000])
+    X, truth = histories(T, rows, 1005, horizons)
+    errors = np.sqrt(np.mean((model.forecast(X) - truth) ** 2, axis=(1, 2)))
+    assert (errors < (0.04, 0.3, 0.3)).all()
+
+
+def test_many_histories_are_as_one_after_another() -> None:
+    T = oscillator(700)
+    model = ks.Forecaster((1, 5)).fit(T[:500])
+    X = np.stack([T[505:565], T[600:660], T[480:540]])
+    one_by_one = np.concatenate([model.forecast(x)[:, -1:] for x in X], axis=1)
+    np.testing.assert_array_equal(model.forecast(X), one_by_one)
+    ends = np.concatenate([model.forecast_interval(x)[:, -1:] for x in X], axis=1)
+    np.testing.assert_array_equal(model.forecast_interval(X), ends)
+
+
+@pytest.mark.parametrize("phase", [0, 5, 13])
+def test_a_gap_costs_one_season(phase: int, tmp_path) -> None:
+    T, more = seasonal(1100, 24), seasonal(1500, 24, seed=1)[1100 + phase :]
+    model = ks.Forecaster((1, 10)).fit(T)
+    model.partial_fit(more[:10], continued=False)
+    model.save(tmp_path / "model")
+    again = ks.Forecaster.load(tmp_path / "model")
+    made = []
+    for one in (model, again):
+        one.partial_fit(more[10:30])
+        assert one.periods_ == [[24]]
+        here = []
+        for row in range(30, 200):
+            here.append(one.forecast()[:, 0, 0] - more[[row, row + 9], 0])
+            one.partial_fit(more[row : row + 1])
+        made.append(here)
+    np.testing.assert_array_equal(*made)
+    assert (np.sqrt(np.mean(np.square(made[0]), axis=0)) < 1.35).all()

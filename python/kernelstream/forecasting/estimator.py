@@ -300,10 +300,12 @@ or sequence of array-likes of shape (n_times, n_features)
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features), optional
+        X : array-like of shape (n, n_features) or (n, n_times, n_features), optional
             Successive states of a trajectory, with a forecast from each by those before it: kinds
-            that need more of them are left out. Where the first are the last that were learned, all
-            that was learned before is known too. Without `candidates`, initial states, with delays
+            that need more of them are left out, as are seasons before their phase has been found
+            from one whole season. Where the first are the last that were learned, all that was
+            learned before is known too. Or n such histories, with a forecast from the last state of
+            each. Without `candidates`, initial states, with delays
             as for `Koopman.predict`. None: the last state of the trajectory learned last.
         return_std : bool, default=False
             Whether to return standard deviations too.
@@ -386,10 +388,11 @@ or sequence of array-likes of shape (n_times, n_features)
     def _of_states(self, X: ArrayLike | None, ask: Callable[..., Any]) -> FloatArray:
         lag = whole_number("lag", self._operator().lag)
         if X is None:
-            return cast(FloatArray, ask(None, lag=lag))
+            return cast(FloatArray, ask(None, lag=lag, first=0))
         if np.ndim(X) != 3:
-            return cast(FloatArray, ask(self._rows(X, reset=False), lag=lag))
-        each = [ask(self._rows(one, reset=False), lag=lag)[:, -1:] for one in np.asarray(X)]
+            return cast(FloatArray, ask(self._rows(X, reset=False), lag=lag, first=0))
+        histories = [self._rows(one, reset=False) for one in np.asarray(X)]
+        each = [ask(one, lag=lag, first=len(one) - 1) for one in histories]
         return np.concatenate(each, axis=1)
 
     @property

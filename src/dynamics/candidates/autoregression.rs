@@ -120,6 +120,7 @@ impl Autoregression {
         let steps = steps.min(FURTHEST);
         let error = |part: usize| {
             let from = now.checked_sub(steps + part * steps.div_ceil(TRIALS))?;
+            let from = Some(from).filter(|from| *from >= context.history.start(now))?;
             let ahead = self.ahead(view, context, from, steps)?;
             let errors = ahead.iter().zip(from + 1..).map(|(made, at)| (made - view.at(context, at)).powi(2));
             Some(errors.sum::<f64>())
@@ -129,7 +130,7 @@ impl Autoregression {
 
     fn row(&self, view: View, context: &Context<'_>, now: usize) -> Option<Vec<f64>> {
         let longest = self.lags.iter().max().copied().unwrap_or(0);
-        if now < longest {
+        if now < context.history.start(now) + longest {
             return None;
         }
         let mut row = Vec::with_capacity(self.lags.len() + 2);
@@ -170,7 +171,7 @@ impl Autoregression {
             .map(|(lag, weight)| (*lag, *weight))
             .collect();
         let longest = used.iter().map(|(lag, _)| *lag).max().unwrap_or(0);
-        if now + 1 < longest {
+        if now + 1 < context.history.start(now) + longest {
             return None;
         }
         // Looks up only the lags in use.

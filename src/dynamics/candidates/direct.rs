@@ -37,9 +37,7 @@ const SEASONS: usize = 3;
 
 impl Sources<'_> {
     fn value(&self, component: usize, at: usize, back: usize) -> f64 {
-        let value =
-            at.checked_sub(back).map_or(f64::NAN, |at| self.histories[component].on_scale(at, self.logs));
-        value - self.centers[component]
+        self.histories[component].before(at, back, self.logs) - self.centers[component]
     }
 
     /// Features of a forecast `rows` after the row `from`, in order of importance.
@@ -84,7 +82,8 @@ impl Direct {
 
     /// Learns the value of the row `now`, forecast `rows` before it.
     pub fn learn(&mut self, sources: &Sources<'_>, now: usize, rows: usize, parameters: &Parameters) {
-        let Some(from) = now.checked_sub(rows) else { return };
+        let start = sources.histories[sources.own].start(now);
+        let Some(from) = now.checked_sub(rows).filter(|from| *from >= start) else { return };
         let mut row = Vec::with_capacity(self.sums.size() + 1);
         sources.features(from, rows, &mut row);
         row.push(sources.value(sources.own, now, 0));

@@ -3,10 +3,12 @@
 use super::state::{Pass, State};
 use crate::kernel::LARGEST;
 
-/// Latest values, with a NaN between trajectories, so that lags across a beginning are NaN.
+/// Latest values, with a NaN between trajectories.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     values: Vec<f64>,
+    /// Numbers of the rows after these NaNs, at which trajectories begin.
+    starts: Vec<usize>,
     /// Their logarithms, for features.
     logarithms: Vec<f64>,
     /// Number of values dropped before those kept, so that phases continue.
@@ -24,10 +26,18 @@ impl History {
         at.checked_sub(self.dropped).and_then(|at| self.values.get(at)).copied().unwrap_or(f64::NAN)
     }
 
-    /// Value number `at`, or its logarithm.
-    pub fn on_scale(&self, at: usize, logs: bool) -> f64 {
+    /// Value `back` rows before row number `at`, or its logarithm; NaN before the trajectory of that row.
+    pub fn before(&self, at: usize, back: usize, logs: bool) -> f64 {
         let values = if logs { &self.logarithms } else { &self.values };
-        at.checked_sub(self.dropped).and_then(|at| values.get(at)).copied().unwrap_or(f64::NAN)
+        let there = at.checked_sub(back).filter(|there| *there >= self.start(at));
+        let place = there.and_then(|there| there.checked_sub(self.dropped));
+        place.and_then(|place| values.get(place)).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Number of the first row of the trajectory of row number `at`.
+    pub fn start(&self, at: usize) -> usize {
+        let place = self.starts.partition_point(|start| *start <= at);
+        place.checked_sub(1).map_or(0, |place| self.starts[place])
     }
 
     /// Adds a value; keeps at least `kept`.
@@ -36,9 +46,13 @@ impl History {
             self.dropped += self.values.len() - kept;
             self.values.drain(..self.values.len() - kept);
             self.logarithms.drain(..self.logarithms.len() - kept);
+            self.starts.retain(|start| *start > self.dropped);
         }
         self.values.push(value);
         self.logarithms.push(value.ln());
+        if value.is_nan() {
+            self.starts.push(self.len());
+        }
     }
 
     /// Values kept.
@@ -46,10 +60,25 @@ impl History {
         &self.values
     }
 
+    /// Number of the first row of the latest trajectory.
+    pub fn latest_start(&self) -> usize {
+        self.start(self.len())
+    }
+
+    /// Number of the first row kept of the longest trajectory, the latest of several, and its values.
+    pub fn longest(&self) -> (usize, &[f64]) {
+        let mut first = self.dropped;
+        let trajectories = self.values.split(|value| value.is_nan()).map(|values| {
+            let start = first;
+            first += values.len() + 1;
+            (start, values)
+        });
+        trajectories.max_by_key(|(_, values)| values.len()).unwrap_or((self.len(), &[]))
+    }
+
     /// Values since the latest gap.
     pub fn latest(&self) -> &[f64] {
-        let start = self.values.iter().rposition(|value| value.is_nan()).map_or(0, |at| at + 1);
-        &self.values[start..]
+        &self.values[self.latest_start().saturating_sub(self.dropped)..]
     }
 }
 
@@ -67,6 +96,32 @@ impl State for History {
         pass.list(&mut self.values);
         if pass.reads() {
             self.logarithms = self.values.iter().map(|value| value.ln()).collect();
+            let gaps = self.values.iter().enumerate().filter(|(_, value)| value.is_nan());
+            self.starts = gaps.map(|(place, _)| self.dropped + place + 1).collect();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_back_beyond_the_beginning_of_a_trajectory() {
+        let mut history = History::default();
+        for value in [1.0, 2.0, 3.0, f64::NAN, 5.0, 6.0] {
+            history.push(value, 100);
+        }
+        assert_eq!((history.before(5, 0, false), history.before(5, 1, false)), (6.0, 5.0));
+        assert!([2, 3, 5, 9].iter().all(|back| history.before(5, *back, false).is_nan()));
+        assert_eq!(history.before(2, 2, false).to_bits(), 1.0_f64.to_bits());
+        assert_eq!((history.latest(), history.longest()), (&[5.0, 6.0][..], (0, &[1.0, 2.0, 3.0][..])));
+        // The same after rows were dropped, and from a file.
+        (7..400).for_each(|value| history.push(f64::from(value), 100));
+        assert_eq!(history.start(history.len() - 1), 0);
+        history.push(f64::NAN, 100);
+        history.push(9.0, 100);
+        assert!(history.before(history.len() - 1, 1, false).is_nan());
+        assert_eq!(history.before(history.len() - 3, 1, false).to_bits(), 398.0_f64.to_bits());
     }
 }

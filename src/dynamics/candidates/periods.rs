@@ -122,6 +122,45 @@ fn peaks(values: &[f64], longest: usize) -> Vec<usize> {
     found
 }
 
+/// Least share of the variance about a line that a shifted profile has to explain.
+const ALIGNED: f64 = 0.5;
+
+/// Shifts the profile to the phase of these values, of at least one period from row `first` on, and subtracts it from them;
+/// returns whether it explains them at any phase, up to its amplitude and a line.
+pub fn align(profile: &mut [f64], values: &mut [f64], first: usize) -> bool {
+    let (n, period) = (values.len() as f64, profile.len());
+    let middle = (n - 1.0) / 2.0;
+    let mean = values.iter().sum::<f64>() / n;
+    let times = || (0..values.len()).map(|t| t as f64 - middle);
+    let square: f64 = times().map(|t| t * t).sum::<f64>().max(f64::MIN_POSITIVE);
+    let slope =
+        |of: &dyn Fn(usize) -> f64| times().enumerate().map(|(t, time)| time * of(t)).sum::<f64>() / square;
+    let trend = slope(&|t| values[t]);
+    let about: Vec<f64> =
+        values.iter().zip(times()).map(|(value, time)| value - mean - trend * time).collect();
+    let total: f64 = about.iter().map(|value| value * value).sum();
+    // The share explained by each shift: the squared correlation with the profile less its own line.
+    let explained = |shift: usize| {
+        let at = |t: usize| profile[(first + t + shift) % period];
+        let own = (0..values.len()).map(at).sum::<f64>() / n;
+        let own_trend = slope(&at);
+        let (mut product, mut squares) = (0.0, f64::MIN_POSITIVE);
+        for ((t, time), value) in times().enumerate().zip(&about) {
+            let one = at(t) - own - own_trend * time;
+            product += one * value;
+            squares += one * one;
+        }
+        if product > 0.0 { product * product / (squares * total.max(f64::MIN_POSITIVE)) } else { 0.0 }
+    };
+    let shares = (0..period).map(|shift| (shift, explained(shift)));
+    let Some((shift, share)) = shares.max_by(|a, b| a.1.total_cmp(&b.1)) else { return false };
+    profile.rotate_left(shift);
+    for (t, value) in values.iter_mut().enumerate() {
+        *value -= profile[(first + t) % period];
+    }
+    share >= ALIGNED
+}
+
 /// Deviations from a centred moving mean over this many values, shorter at the ends.
 pub fn deviations(values: &[f64], window: usize) -> Vec<f64> {
     let n = values.len();
@@ -160,4 +199,36 @@ pub fn profile_of(about: &[f64], period: usize) -> Vec<f64> {
         *value -= mean;
     }
     profile
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_shifted_to_the_phase_of_a_period_on_a_slope() {
+        let wave = |at: usize| (at as f64 * 0.5).sin() + f64::from(u8::from(at % 12 == 4));
+        for first in [0, 5, 31] {
+            for phase in 0..12 {
+                let mut profile: Vec<f64> = (0..12).map(|at| wave((at + 7) % 12)).collect();
+                // Rows after a gap of unknown length, so that row `first` has this phase.
+                let of_row = |t: usize| wave((t + phase) % 12);
+                let mut values: Vec<f64> =
+                    (0..12).map(|t| 100.0 + 0.3 * t as f64 + 1.5 * of_row(t)).collect();
+                assert!(align(&mut profile, &mut values, first));
+                for t in 0..24 {
+                    assert!((profile[(first + t) % 12] - of_row(t)).abs() < 1e-12, "{first} {phase} {t}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_profile_that_does_not_fit_is_refused() {
+        let mut profile: Vec<f64> =
+            (0..12).map(|at| (f64::from(at) * std::f64::consts::TAU / 12.0).sin()).collect();
+        let mut values: Vec<f64> = (0..12).map(|t| f64::from(u8::from(t % 2 == 0))).collect();
+        assert!(!align(&mut profile, &mut values, 0));
+        assert!(!align(&mut profile, &mut [3.0; 12], 0));
+    }
 }

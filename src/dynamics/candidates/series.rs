@@ -60,6 +60,9 @@ const PRIORS: [f64; KINDS] = {
 /// Rows before the first detection of periods.
 const FEWEST: usize = 10;
 
+/// Periods of another trajectory after which only its own means of phases count.
+const FOLLOWED: usize = 10;
+
 /// Half-widths below this share of the range are rounding errors.
 const ROUNDING: f64 = 1e-6;
 
@@ -122,9 +125,7 @@ impl Series {
     /// Starts another trajectory.
     pub fn begin(&mut self) {
         self.horizons.iter_mut().for_each(Horizon::clear);
-        self.smoothing.iter_mut().for_each(super::smoothing::Smoothing::forget);
-        // The phase of its first row is unknown.
-        self.profiles.iter_mut().for_each(Vec::clear);
+        self.smoothing.iter_mut().for_each(Smoothing::forget);
     }
 
     /// Schedules a detection of periods and a refit for the next row.
@@ -148,6 +149,7 @@ impl Series {
             let value = if logs { value.ln() } else { value };
             self.smoothing[usize::from(logs)].learn(now, value);
         }
+        self.find_phases(history, parameters);
     }
 
     /// Learns the latest row of the histories.
@@ -168,6 +170,49 @@ impl Series {
             self.look_again(common);
         } else {
             self.learn_row(common, now);
+            self.find_phases(&common.histories[common.own], parameters);
+        }
+    }
+
+    /// Longest period; 0 without one.
+    fn season(&self) -> usize {
+        self.periods.iter().max().copied().unwrap_or(0)
+    }
+
+    /// Whether the phase of the latest row is known. That of the first row of another trajectory is not, until it is found
+    /// from the rows of one period.
+    fn is_phased(&self, history: &History) -> bool {
+        history.latest_start() == 0 || history.latest().len() >= self.season()
+    }
+
+    /// Finds the phase of another trajectory after its first period; if no phase fits, means of the phases are computed anew
+    /// after its second.
+    fn find_phases(&mut self, history: &History, parameters: &Parameters) {
+        let (season, start) = (self.season(), history.latest_start());
+        let latest = history.latest();
+        if season == 0 || start == 0 || (latest.len() != season && latest.len() != 2 * season) {
+            return;
+        }
+        if latest.len() == season {
+            self.align(start, latest, parameters);
+        } else if self.profiles[0].is_empty() {
+            self.make_profiles(history, parameters);
+        } else {
+            return;
+        }
+        self.begin_smoothing(history, start, latest, parameters);
+    }
+
+    /// Shifts profiles to the phases of these values from row `first` on; drops them if they do not fit.
+    fn align(&mut self, first: usize, values: &[f64], parameters: &Parameters) {
+        let logs = self.logs(parameters);
+        for (scale, profiles) in self.profiles.iter_mut().enumerate() {
+            let mut rest: Vec<f64> =
+                if scale == 1 { values.iter().map(|value| value.ln()).collect() } else { values.to_vec() };
+            let fits = profiles.iter_mut().all(|profile| periods::align(profile, &mut rest, first));
+            if !fits || (scale == 1 && !logs) {
+                profiles.clear();
+            }
         }
     }
 
@@ -191,7 +236,11 @@ impl Series {
         }
         let steps = furthest(common);
         for place in 0..self.views.len() {
-            let Some(view) = self.view(place, parameters) else { continue };
+            let Some(view) = self.view(place, history, parameters) else { continue };
+            // Phases are those of the latest trajectory.
+            if view.has_phases() && now < history.latest_start() {
+                continue;
+            }
             let context = context(history, &self.periods, &self.profiles, self.centers, view);
             self.views[place].learn(view, &context, now, steps, parameters);
         }
@@ -218,7 +267,7 @@ impl Series {
     }
 
     /// The view with this place, if it exists.
-    fn view(&self, place: usize, parameters: &Parameters) -> Option<View> {
+    fn view(&self, place: usize, history: &History, parameters: &Parameters) -> Option<View> {
         let (kind, logs) = (VIEWS[place % VIEWS.len()], place >= VIEWS.len());
         let needed = match kind {
             Kind::Value | Kind::Difference => 0,
@@ -226,16 +275,17 @@ impl Series {
             Kind::Phase | Kind::PhaseDifference => 1,
         };
         let there = self.periods.len() >= needed && (!logs || self.logs(parameters));
-        let profiled = !matches!(kind, Kind::Phase | Kind::PhaseDifference)
-            || self.profiles[usize::from(logs)].len() == self.periods.len();
-        (there && profiled).then_some(View { kind, logs })
+        let view = View { kind, logs };
+        let profiled = !view.has_phases()
+            || (self.profiles[usize::from(logs)].len() == self.periods.len() && self.is_phased(history));
+        (there && profiled).then_some(view)
     }
 
     /// Detects periods, and refits on the rows kept.
     fn look_again(&mut self, common: &Common<'_>) {
         let (parameters, history) = (common.parameters, &common.histories[common.own]);
-        let latest = history.latest();
-        let recent = &latest[latest.len().saturating_sub(parameters.kept)..];
+        let (_, longest) = history.longest();
+        let recent = &longest[longest.len().saturating_sub(parameters.kept)..];
         let found =
             common.given.map_or_else(|| periods::find(recent, &self.periods, parameters), <[usize]>::to_vec);
         let all_kept = history.len() == history.values().len() && history.len() <= parameters.kept;
@@ -243,6 +293,9 @@ impl Series {
         self.search = ((parameters.growth * self.count as f64) as usize).max(self.count + 2);
         if !changed && !all_kept {
             return self.learn_row(common, history.len() - 1);
+        }
+        if changed {
+            self.profiles.iter_mut().for_each(Vec::clear);
         }
         self.periods = found;
         let values = history.values();
@@ -278,8 +331,7 @@ impl Series {
         }
         self.smoothing = Default::default();
         let first = history.dropped;
-        // Phases are those of the latest trajectory.
-        let start = history.len() - history.latest().len();
+        let start = history.latest_start().max(first);
         let refresh = std::mem::replace(&mut self.refresh, usize::MAX);
         for now in first..history.len() {
             if history.at(now).is_nan() {
@@ -287,14 +339,14 @@ impl Series {
                 continue;
             }
             if now == start {
-                self.begin_smoothing(history, now, parameters);
+                self.begin_smoothing(history, now, &[], parameters);
             }
             self.learn_row(common, now);
         }
         self.refresh = refresh;
         let (now, steps) = (history.len() - 1, furthest(common));
         for place in 0..self.views.len() {
-            let Some(view) = self.view(place, parameters) else {
+            let Some(view) = self.view(place, history, parameters) else {
                 self.views[place].plan(parameters);
                 continue;
             };
@@ -306,42 +358,56 @@ impl Series {
         }
     }
 
-    /// Starts smoothing with the mean of the first season.
-    fn begin_smoothing(&mut self, history: &History, now: usize, parameters: &Parameters) {
+    /// Starts smoothing from row `first` with the mean of its first season, and learns these values of the rows from there on.
+    fn begin_smoothing(&mut self, history: &History, first: usize, values: &[f64], parameters: &Parameters) {
         let period = self.periods.first().copied().unwrap_or(0);
+        let phased = self.is_phased(history);
         for logs in [false, true] {
             if logs && !self.logs(parameters) {
                 continue;
             }
-            let value = |at: usize| if logs { history.at(at).ln() } else { history.at(at) };
-            let first = (now..now + period.max(1)).map(value);
-            let (sum, count) = first
+            let on_scale = |value: f64| if logs { value.ln() } else { value };
+            let of_season = (first..first + period.max(1)).map(|at| on_scale(history.at(at)));
+            let (sum, count) = of_season
                 .take_while(|value| !value.is_nan())
                 .fold((0.0, 0.0_f64), |(sum, count), value| (sum + value, count + 1.0));
-            let profile = self.profiles[usize::from(logs)].first().cloned().unwrap_or_default();
-            let mut smoothing = Smoothing::new(period);
-            smoothing.begin(sum / count.max(1.0), &profile);
-            self.smoothing[usize::from(logs)] = smoothing;
+            let scale = usize::from(logs);
+            let profile = self.profiles[scale].first().filter(|_| phased).cloned().unwrap_or_default();
+            let values: Vec<f64> = values.iter().copied().map(on_scale).collect();
+            let smoothing = &mut self.smoothing[scale];
+            if smoothing.count() == 0 {
+                *smoothing = Smoothing::new(period);
+            }
+            smoothing.restart(first, &values, sum / count.max(1.0), &profile);
         }
     }
 
-    /// Computes seasonal profiles about a moving mean in the latest trajectory.
+    /// Computes seasonal profiles about a moving mean, in the latest trajectory if it is the longest that is kept or known
+    /// ones are to be followed, else in the longest.
     fn make_profiles(&mut self, history: &History, parameters: &Parameters) {
         self.refresh = self.count + (self.count / 20).clamp(4, 200);
+        let known = history.latest_start() > 0 && !self.profiles[0].is_empty();
+        if known && !self.is_phased(history) {
+            return;
+        }
+        let latest = (history.len() - history.latest().len(), history.latest());
+        let (first, values) = if known { latest } else { history.longest() };
+        let dropped = values.len().saturating_sub(parameters.kept);
+        let (first, values) = (first + dropped, &values[dropped..]);
         let logs = self.logs(parameters);
-        let latest = history.latest();
-        let latest = &latest[latest.len().saturating_sub(parameters.kept)..];
-        let first = history.len() - latest.len();
         for (scale, profiles) in self.profiles.iter_mut().enumerate() {
-            profiles.clear();
+            let former = std::mem::take(profiles);
             if scale == 1 && !logs {
                 continue;
             }
             let mut rest: Vec<f64> =
-                if scale == 1 { latest.iter().map(|value| value.ln()).collect() } else { latest.to_vec() };
-            for period in &self.periods {
+                if scale == 1 { values.iter().map(|value| value.ln()).collect() } else { values.to_vec() };
+            for (place, period) in self.periods.iter().enumerate() {
+                let former = former.get(place).filter(|_| history.latest_start() > 0);
                 if rest.len() < 2 * period {
-                    break;
+                    let Some(former) = former else { break };
+                    profiles.push(former.clone());
+                    continue;
                 }
                 let about = periods::deviations(&rest, *period);
                 let mut profile = periods::profile_of(&about, *period);
@@ -350,8 +416,16 @@ impl Series {
                 }
                 // Phases refer to row numbers.
                 profile.rotate_right(first % period);
+                // A few periods of another trajectory add to what former ones have shown.
+                let share = (rest.len() as f64 / (FOLLOWED * *period) as f64).min(1.0);
+                for (mean, former) in profile.iter_mut().zip(former.into_iter().flatten()) {
+                    *mean = former + share * (*mean - former);
+                }
                 profiles.push(profile);
             }
+        }
+        if !known && first < latest.0 && latest.1.len() >= self.season() {
+            self.align(latest.0, latest.1, parameters);
         }
     }
 
@@ -417,7 +491,7 @@ impl Series {
             due.iter().map(|due| due.then(|| (vec![f64::NAN; KINDS], Default::default()))).collect();
         let mut series = Vec::new();
         for place in 0..self.views.len() {
-            let Some(view) = self.view(place, parameters) else { continue };
+            let Some(view) = self.view(place, history, parameters) else { continue };
             let context = context(history, &self.periods, &self.profiles, self.centers, view);
             let Some(ahead) = self.views[place].ahead(view, &context, now, longest) else { continue };
             view.series(&context, now, &ahead, &mut series);
@@ -428,6 +502,7 @@ impl Series {
             }
         }
         let best = [0, 1].map(|scale| self.smoothing[scale].best());
+        let phased = self.is_phased(history);
         for (k, (made, rows)) in all.iter_mut().zip(common.rows).enumerate() {
             let Some((kinds, smoothed)) = made else { continue };
             kinds[PERSISTENCE] = history.at(now);
@@ -441,7 +516,7 @@ impl Series {
                 let smoothing = &self.smoothing[scale];
                 if smoothing.knows() {
                     let exponential = |value: f64| if logs { value.exp() } else { value };
-                    smoothed[scale] = smoothing.ahead(now, *rows).map(exponential).collect();
+                    smoothed[scale] = smoothing.ahead(now, *rows, phased).map(exponential).collect();
                     let chosen = self.horizons[k].best_smoothing(logs, smoothing.count());
                     for (way, place) in best[scale].into_iter().chain([chosen]).enumerate() {
                         if let Some(place) = place {

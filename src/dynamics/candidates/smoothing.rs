@@ -11,6 +11,9 @@ const KEEP: f64 = 0.99;
 /// Rows before losses count.
 const FIRST: usize = 5;
 
+/// Largest share of an error in a trend that is one of the series rather than of its latest rows.
+const LASTING: f64 = 0.01;
+
 #[derive(Clone, Copy, Debug)]
 struct Constants {
     level: f64,
@@ -80,10 +83,13 @@ impl Smoothing {
         self.begun = true;
     }
 
-    /// Starts another trajectory: levels and phases are unknown.
+    /// Starts another trajectory: levels and phases are unknown, and trends that change within a hundred rows.
     pub fn forget(&mut self) {
-        for one in &mut self.all {
-            (one.level, one.trend) = (0.0, 0.0);
+        for (one, constants) in self.all.iter_mut().zip(grid(self.period > 0)) {
+            one.level = 0.0;
+            if constants.level * constants.trend > LASTING {
+                one.trend = 0.0;
+            }
             one.season.iter_mut().for_each(|value| *value = 0.0);
         }
         (self.met, self.begun, self.seasonal) = (0, false, false);
@@ -108,21 +114,35 @@ impl Smoothing {
             let season = one.season.get(phase).copied().unwrap_or(0.0);
             let expected = one.level + constants.damping * one.trend + season;
             let error = value - expected;
-            if count > FIRST {
+            // Without its season a series has other trends and errors.
+            let whole = constants.season == 0.0 || self.seasonal;
+            if count > FIRST && whole {
                 one.loss = KEEP * one.loss + (1.0 - KEEP) * error * error;
             }
             // Early levels are means.
             let share = constants.level.max(1.0 / (count as f64 + 1.0));
             one.level += constants.damping * one.trend + share * error;
-            one.trend = constants.damping * one.trend + share * constants.trend * error;
+            if whole {
+                one.trend = constants.damping * one.trend + share * constants.trend * error;
+            }
             if let Some(season) = one.season.get_mut(phase) {
                 *season += constants.season * (1.0 - share) * error;
             }
         }
     }
 
-    /// Forecast of each grid point, `steps` after row `now`; NaN while the season is unknown.
-    pub fn ahead(&self, now: usize, steps: usize) -> impl Iterator<Item = f64> + '_ {
+    /// Learns these values of the rows from `first` on again, from a level and means of phases. Losses are kept.
+    pub fn restart(&mut self, first: usize, values: &[f64], level: f64, profile: &[f64]) {
+        let losses: Vec<f64> = self.all.iter().map(|one| one.loss).collect();
+        self.begin(level, profile);
+        for (at, value) in (first..).zip(values) {
+            self.learn(at, *value);
+        }
+        self.all.iter_mut().zip(losses).for_each(|(one, loss)| one.loss = loss);
+    }
+
+    /// Forecast of each grid point, `steps` after row `now`; NaN for those with a season while its phase is unknown.
+    pub fn ahead(&self, now: usize, steps: usize, phased: bool) -> impl Iterator<Item = f64> + '_ {
         let phase = (now + steps) % self.period.max(1);
         self.all.iter().zip(grid(self.period > 0)).map(move |(one, constants)| {
             let damping = constants.damping;
@@ -132,7 +152,7 @@ impl Smoothing {
                 steps as f64
             };
             let season = one.season.get(phase).copied().unwrap_or(0.0);
-            let known = constants.season == 0.0 || self.seasonal;
+            let known = constants.season == 0.0 || (self.seasonal && phased);
             if known { one.level + sum * one.trend + season } else { f64::NAN }
         })
     }

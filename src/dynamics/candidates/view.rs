@@ -41,9 +41,14 @@ impl Context<'_> {
 }
 
 impl View {
+    /// Whether values depend on the phase of their rows.
+    pub fn has_phases(self) -> bool {
+        matches!(self.kind, Kind::Phase | Kind::PhaseDifference)
+    }
+
     /// Value this many rows before this one, on the view's scale.
     fn value(self, context: &Context<'_>, at: usize, back: usize) -> f64 {
-        at.checked_sub(back).map_or(f64::NAN, |at| context.history.on_scale(at, self.logs))
+        context.history.before(at, back, self.logs)
     }
 
     /// Value of the view at this row; NaN if it is unknown.
