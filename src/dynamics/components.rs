@@ -59,20 +59,28 @@ impl Dynamics {
         lag: usize,
         first: usize,
     ) -> Result<Array3<f64>> {
-        let all = self.all_ahead(states, lag, first)?;
-        let candidates = self.asked()?;
-        let mut out = Array3::zeros((candidates.rows().len(), all.len(), candidates.width()));
-        for (i, ahead) in all.iter().enumerate() {
-            for (k, of_horizon) in ahead.iter().enumerate() {
-                for (c, value) in of_horizon.iter().enumerate() {
-                    out[(k, i, c)] = *value;
-                }
-            }
-        }
-        Ok(out)
+        self.all_ahead(states, lag, first).map(|[made, _]| made)
     }
 
-    fn all_ahead(&self, states: Option<ArrayView2<'_, f64>>, lag: usize, first: usize) -> Result<Vec<Ahead>> {
+    /// The same, and factors by which errors are expected to be larger than along the stream.
+    fn all_ahead(
+        &self,
+        states: Option<ArrayView2<'_, f64>>,
+        lag: usize,
+        first: usize,
+    ) -> Result<[Array3<f64>; 2]> {
+        let all = self.each_ahead(states, lag, first)?;
+        let candidates = self.asked()?;
+        let shape = (candidates.rows().len(), all.len(), candidates.width());
+        Ok([0, 1].map(|part| Array3::from_shape_fn(shape, |(k, i, c)| all[i][part][k][c])))
+    }
+
+    fn each_ahead(
+        &self,
+        states: Option<ArrayView2<'_, f64>>,
+        lag: usize,
+        first: usize,
+    ) -> Result<Vec<[Ahead; 2]>> {
         let candidates = self.asked()?;
         self.check_lag(lag)?;
         let Some(states) = states else {
@@ -143,12 +151,13 @@ impl Dynamics {
         coverage: f64,
     ) -> Result<Array4<f64>> {
         let coverage = Calibration::check(coverage)?;
-        let made = self.ahead(states, lag, first)?;
+        let [made, wider] = self.all_ahead(states, lag, first)?;
         let candidates = self.asked()?;
         let (horizons, n, d) = made.dim();
         let mut out = Array4::zeros((horizons, n, d, 2));
         for ((k, i, c), value) in made.indexed_iter() {
-            let (low, high) = around(*value, candidates.half_width(k, c, *value, coverage));
+            let (low, high) =
+                around(*value, wider[(k, i, c)] * candidates.half_width(k, c, *value, coverage));
             (out[(k, i, c, 0)], out[(k, i, c, 1)]) = (low, high);
         }
         Ok(out)

@@ -299,3 +299,51 @@ def test_a_gap_costs_one_season(phase: int, tmp_path) -> None:
         made.append(here)
     np.testing.assert_array_equal(*made)
     assert (np.sqrt(np.mean(np.square(made[0]), axis=0)) < 1.35).all()
+
+
+@pytest.mark.parametrize("rows", [1, 6, 12, 30, 100])
+def test_intervals_are_wider_where_a_history_is_short(rows: int) -> None:
+    T = seasonal(1200, 24)
+    model = ks.Forecaster((1,)).fit(T[:900])
+    X, truth = histories(T, rows, 905, (1,))
+    low, high = np.moveaxis(model.forecast_interval(X), -1, 0)
+    assert np.mean((low <= truth) & (truth <= high)) > 0.75
+
+
+@pytest.mark.parametrize("cut", range(5))
+def test_intervals_hold_at_every_phase_of_a_season_of_any_shape(cut: int) -> None:
+    # The noise is the same at 10 and at 80: no interval in proportion to the forecast holds.
+    n = np.arange(300 + cut)
+    season = np.array([10.0, 50.0, 20.0, 80.0, 30.0])[n % 5]
+    inside, widths = [], []
+    for seed in range(12):
+        y = season + rng(seed).normal(size=len(n))
+        low, high = ks.Forecaster((1,)).fit(y[:-1, None]).forecast_interval()[0, 0, 0]
+        inside.append(low <= y[-1] <= high)
+        widths.append(high - low)
+    assert np.mean(inside) >= 0.75
+    assert 2.0 < np.median(widths) < 6.0
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("spike", [1e3, 1e4, 1e5])
+def test_one_value_far_off_hides_no_season(spike: float) -> None:
+    T = seasonal(700, 7)
+    T[200] = spike
+    model = ks.Forecaster((1, 7)).fit(T[:690])
+    assert model.periods_ == [[7]]
+    assert (np.abs(model.forecast()[:, 0] - T[[690, 696]]) < 3.0).all()
+    ends = model.forecast_interval()[:, 0, 0]
+    assert (ends[:, 1] - ends[:, 0] < 8.0).all()
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+def test_intervals_after_a_change_of_level_are_no_wider_than_a_few_changes() -> None:
+    t = np.arange(720)
+    T = (85.0 + 45.0 * np.sin(2 * np.pi * t / 24) + 5.0 * rng(5).normal(size=720))[:, None]
+    T[700:] += 200.0
+    model = ks.Forecaster((1, 7, 14)).fit(T[:700])
+    for row in range(700, 720):
+        model.partial_fit(T[row : row + 1])
+        ends = model.forecast_interval()[:, 0, 0]
+        assert (ends[:, 1] - ends[:, 0] < 5.5 * 200.0).all()

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::direct::Direct;
 use super::intervals::Widths;
-use super::parameters::Parameters;
+use super::parameters::{Parameters, independent};
 use super::state::{Pass, State, pass_all};
 use super::weights::{Span, WAYS, Weights};
 
@@ -30,12 +30,22 @@ pub struct Horizon {
     /// On values and on logarithms.
     pub direct: [Direct; 2],
     waiting: VecDeque<Made>,
+    /// Sum of recent differences of log likelihoods: that of errors in proportion to the forecast less that of errors of
+    /// one scale.
+    proportional: f64,
     /// Mean squared errors of all smoothing constants.
     smoothed: [Vec<f64>; 2],
 }
 
 /// Decay of the weight of a smoothing loss per loss.
 const KEEP: f64 = 0.98;
+
+/// The same of a difference of log likelihoods, and its largest size: one error decides little.
+const REMEMBER: f64 = 0.99;
+const FARTHEST: f64 = 3.0;
+
+/// Difference of log likelihoods, of forecasts that do not overlap, from which errors are of one scale.
+const DOUBT: f64 = 2.0;
 
 impl Horizon {
     pub fn new(kinds: usize) -> Self {
@@ -53,6 +63,12 @@ impl Horizon {
         let Some(made) = self.waiting.pop_front() else { return };
         self.weights.learn(&made.kinds, (made.mixed, &made.ways), truth, span, parameters);
         let error = truth - made.mixed;
+        // Laplace's distribution, whose scale is the mean absolute error.
+        let unlikely = |scale: f64| scale.ln() + (error / scale).abs();
+        let gain = unlikely(made.sizes[0]) - unlikely(made.sizes[1] * made.mixed.abs());
+        if gain.is_finite() {
+            self.proportional = REMEMBER * self.proportional + gain.clamp(-FARTHEST, FARTHEST);
+        }
         self.widths[0].learn(error, made.sizes[0], span.0, parameters);
         if made.mixed != 0.0 {
             self.widths[1].learn(error / made.mixed, made.sizes[1], span.0, parameters);
@@ -69,6 +85,12 @@ impl Horizon {
                 *loss = if loss.is_nan() { error } else { KEEP * *loss + (1.0 - KEEP) * error };
             }
         }
+    }
+
+    /// Whether errors so far may be in proportion to the forecast; else they are clearly of one scale. Errors of forecasts
+    /// over `rows` rows that overlap count in part.
+    pub fn is_proportional(&self, rows: usize) -> bool {
+        independent(self.proportional, rows) >= -DOUBT
     }
 
     /// Index of the smoothing constants with the least loss over the horizon.
@@ -90,6 +112,7 @@ impl Horizon {
 
     pub fn is_sound(&self, kinds: usize) -> bool {
         self.weights.is_sound(kinds)
+            && self.proportional.is_finite()
             && self.widths.iter().all(Widths::is_sound)
             && self.direct.iter().all(Direct::is_sound)
             && self.waiting.iter().all(|made| made.kinds.len() == kinds && made.ways.len() == WAYS)
@@ -112,6 +135,7 @@ impl State for Horizon {
         self.weights.pass(pass);
         self.widths.iter_mut().for_each(|widths| widths.pass(pass));
         self.direct.iter_mut().for_each(|direct| direct.pass(pass));
+        pass.number(&mut self.proportional);
         self.smoothed.iter_mut().for_each(|losses| pass.list(losses));
         let mut waiting: Vec<Made> = std::mem::take(&mut self.waiting).into();
         pass_all(&mut waiting, pass);

@@ -34,6 +34,7 @@ use history::History;
 pub use parameters::Parameters;
 use series::{Common, Series};
 use state::{Collected, Given, Pass, State, pass_all};
+use weights::Mixed;
 
 /// Kinds of forecasts, in the order of their weights.
 pub const CANDIDATES: [&str; 6] =
@@ -134,31 +135,31 @@ impl Candidates {
         }
     }
 
-    /// Forecasts from the latest row.
-    pub fn forecasts(&self, operator: &Ahead) -> Ahead {
-        let mut out = vec![vec![0.0; self.series.len()]; self.rows.len()];
-        self.each(operator, |k, own, mixed, _| out[k][own] = mixed);
-        out
+    /// Forecasts from the latest row, and factors by which their errors are expected to be larger than along the stream.
+    pub fn forecasts(&self, operator: &Ahead) -> [Ahead; 2] {
+        let empty = vec![vec![0.0; self.series.len()]; self.rows.len()];
+        let [mut made, mut wider] = [empty.clone(), empty];
+        self.each(operator, |k, own, mixed| (made[k][own], wider[k][own]) = (mixed.made, mixed.wider));
+        [made, wider]
     }
 
     /// Weights of the forecasts by [kind](CANDIDATES).
     pub fn weights(&self, operator: &Ahead) -> Vec<Ahead> {
         let empty = vec![vec![0.0; self.series.len()]; self.rows.len()];
         let mut out = vec![empty; CANDIDATES.len()];
-        self.each(operator, |k, own, _, weights| {
-            for (place, weight) in weights.iter().enumerate() {
+        self.each(operator, |k, own, mixed| {
+            for (place, weight) in mixed.weights.iter().enumerate() {
                 out[series::kind(place)][k][own] += weight;
             }
         });
         out
     }
 
-    fn each(&self, operator: &Ahead, mut take: impl FnMut(usize, usize, f64, &[f64])) {
+    fn each(&self, operator: &Ahead, mut take: impl FnMut(usize, usize, &Mixed)) {
         for (own, series) in self.series.iter().enumerate() {
             let common = self.common(&self.histories, own);
             for (k, kinds) in series.forecasts(&common, &expected(operator, own)).iter().enumerate() {
-                let mixed = series.mix(k, &common, kinds);
-                take(k, own, mixed.made, &mixed.weights);
+                take(k, own, &series.mix(k, &common, kinds));
             }
         }
     }

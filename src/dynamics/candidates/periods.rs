@@ -30,11 +30,29 @@ const CLEAR: f64 = 0.05;
 /// Penalty of the score for each cycle fewer: profiles of few cycles explain something by chance.
 const CHANCE: f64 = 1.4;
 
+/// Interquartile ranges beyond the quartiles at which values are clipped: one value that is far off
+/// would hide any season. Neither noise nor growth goes so far.
+const CLIPPED: f64 = 8.0;
+
+/// The values, clipped far outside of their quartiles.
+pub fn clipped(mut values: Vec<f64>) -> Vec<f64> {
+    let mut sorted = values.clone();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let Some((low, high)) = sorted.get(n / 4).zip(sorted.get(3 * n / 4)) else { return values };
+    let reach = CLIPPED * (high - low);
+    // More than half of the values are equal.
+    if reach > 0.0 {
+        values.iter_mut().for_each(|value| *value = value.clamp(low - reach, high + reach));
+    }
+    values
+}
+
 /// At most two periods in these values, by importance. Known ones are kept unless another is
 /// clearly better.
 pub fn find(values: &[f64], known: &[usize], parameters: &Parameters) -> Vec<usize> {
     let mut found = Vec::new();
-    let mut rest = values.to_vec();
+    let mut rest = clipped(values.to_vec());
     for place in 0..2 {
         let Some((period, profile)) = best(&rest, known.get(place).copied(), &found, parameters) else {
             break;

@@ -63,6 +63,9 @@ const FEWEST: usize = 10;
 /// Periods of another trajectory after which only its own means of phases count.
 const FOLLOWED: usize = 10;
 
+/// Half-widths in proportion to the forecast are at most this multiple of the largest of one scale.
+const BEYOND: f64 = 1.5;
+
 /// Half-widths below this share of the range are rounding errors.
 const ROUNDING: f64 = 1e-6;
 
@@ -117,8 +120,8 @@ impl Series {
         self.count > 0 && self.low > 0.0 && self.high >= parameters.spread * self.low
     }
 
-    /// Whether errors are likely to be proportional to the forecast.
-    fn is_relative(&self) -> bool {
+    /// Whether errors may be proportional to the forecast.
+    fn may_be_proportional(&self) -> bool {
         self.low > 0.0 && self.high >= 3.0 * self.low
     }
 
@@ -207,8 +210,7 @@ impl Series {
     fn align(&mut self, first: usize, values: &[f64], parameters: &Parameters) {
         let logs = self.logs(parameters);
         for (scale, profiles) in self.profiles.iter_mut().enumerate() {
-            let mut rest: Vec<f64> =
-                if scale == 1 { values.iter().map(|value| value.ln()).collect() } else { values.to_vec() };
+            let mut rest = clipped(values, scale == 1);
             let fits = profiles.iter_mut().all(|profile| periods::align(profile, &mut rest, first));
             if !fits || (scale == 1 && !logs) {
                 profiles.clear();
@@ -400,8 +402,7 @@ impl Series {
             if scale == 1 && !logs {
                 continue;
             }
-            let mut rest: Vec<f64> =
-                if scale == 1 { values.iter().map(|value| value.ln()).collect() } else { values.to_vec() };
+            let mut rest = clipped(values, scale == 1);
             for (place, period) in self.periods.iter().enumerate() {
                 let former = former.get(place).filter(|_| history.latest_start() > 0);
                 if rest.len() < 2 * period {
@@ -468,11 +469,15 @@ impl Series {
 
     /// Half-width of the interval about a forecast; infinite before the first errors.
     pub fn half_width(&self, k: usize, rows: usize, mixed: f64, coverage: f64) -> f64 {
-        let way = usize::from(self.is_relative() && mixed > 0.0);
-        let widths = &self.horizons[k].widths[way];
-        let scale = if way == 1 { mixed } else { 1.0 };
+        let horizon = &self.horizons[k];
+        let proportional = self.may_be_proportional() && horizon.is_proportional(rows) && mixed > 0.0;
+        let way = usize::from(proportional);
+        let widths = &horizon.widths[way];
+        let scale = if proportional { mixed } else { 1.0 };
+        // A change of level multiplies errors in proportion to small forecasts.
+        let most = widths.most().min(BEYOND * horizon.widths[0].most() / scale);
         let floor = ROUNDING * (self.high - self.low);
-        (widths.half_width(widths.size(), coverage, rows) * scale).max(floor)
+        (widths.half_width(widths.size(), coverage, rows, most) * scale).max(floor)
     }
 
     #[allow(clippy::type_complexity, reason = "forecasts, and those of smoothing")]
@@ -538,6 +543,11 @@ impl Series {
         }
         all
     }
+}
+
+/// The values or their logarithms without those far off.
+fn clipped(values: &[f64], logs: bool) -> Vec<f64> {
+    periods::clipped(values.iter().map(|value| if logs { value.ln() } else { *value }).collect())
 }
 
 fn context<'a>(

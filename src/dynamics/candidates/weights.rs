@@ -121,6 +121,8 @@ pub struct Mixed {
     /// Mixtures by each way of weighting.
     pub ways: Vec<f64>,
     pub weights: Vec<f64>,
+    /// Factor by which errors are expected to be larger than along the stream, where the best kinds are left out; at least 1.
+    pub wider: f64,
 }
 
 impl Weights {
@@ -207,7 +209,7 @@ impl Weights {
     ) -> Mixed {
         if self.mass == 0.0 && shorter.is_none() {
             let weights = (0..made.len()).map(|kind| f64::from(u8::from(kind == first))).collect();
-            return Mixed { made: made[first], ways: vec![made[first]; WAYS], weights };
+            return Mixed { made: made[first], ways: vec![made[first]; WAYS], weights, wider: 1.0 };
         }
         let average = |weights: &[f64]| -> f64 {
             let pairs = weights.iter().zip(made).filter(|(weight, _)| **weight > 0.0);
@@ -216,8 +218,22 @@ impl Weights {
         let [squared, relative] = self.expected(shorter, span, parameters);
         if self.mass == 0.0 {
             let weights = weigh(made, &relative, priors, 1.0, 1.0);
-            return Mixed { made: average(&weights), ways: vec![average(&weights); WAYS], weights };
+            return Mixed {
+                made: average(&weights),
+                ways: vec![average(&weights); WAYS],
+                weights,
+                wider: 1.0,
+            };
         }
+        let least = |kinds: &mut dyn Iterator<Item = usize>| {
+            kinds.map(|kind| squared[kind]).fold(f64::INFINITY, f64::min)
+        };
+        // Kinds that were left out for long stand for other rows.
+        let usual = 0.5 * self.squared.masses.iter().copied().fold(0.0, f64::max);
+        let best = least(&mut (0..made.len()).filter(|kind| self.squared.masses[*kind] > usual));
+        let available = least(&mut (0..made.len()).filter(|kind| made[*kind].is_finite()));
+        let floor = 1e-12 * self.mixed + f64::MIN_POSITIVE;
+        let wider = ((available + floor) / (best + floor)).max(1.0).sqrt();
         let power = independent(self.rows, span.0).min(parameters.losses) / parameters.sharpness;
         let squared = weigh(made, &squared, priors, self.mixed, power);
         let relative = weigh(made, &relative, priors, 1.0, power);
@@ -226,7 +242,7 @@ impl Weights {
         let shares = weigh(&ways, &losses, &[1.0; WAYS], self.mixed, power);
         let pairs = squared.iter().zip(&relative);
         let weights: Vec<f64> = pairs.map(|(one, other)| shares[0] * one + shares[1] * other).collect();
-        Mixed { made: average(&weights), ways, weights }
+        Mixed { made: average(&weights), ways, weights, wider }
     }
 
     /// Root mean squared error of the mixture; infinite before the first target.
