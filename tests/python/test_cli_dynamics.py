@@ -78,15 +78,17 @@ def test_spectrum_forecasts_model_and_picture_of_one_pass(name, frame, tmp_path)
 
 def test_files_gaps_and_missing_values_end_trajectories(frame, tmp_path):
     rows = frame.drop(columns="name").drop(index=range(300, 310))
-    rows.loc[700, "slow"] = np.nan
+    rows.loc[700:702, "slow"] = np.nan
+    rows.loc[800, "slow"] = np.nan
     rows[:600].to_csv(tmp_path / "day1.csv", index=False)
     rows[600:].to_csv(tmp_path / "day2.csv", index=False)
     result = run("dynamics", tmp_path / "day*.csv", "--time", "when", "--forecast", 2, *PARTS)
     assert result.exit_code == 0, result.output
-    assert "trajectories   4 (1 ended at a gap in time)" in result.stderr
-    assert "rows left out  1 with missing values" in result.stderr
-    pairs = len(rows) - 1 - 4
-    assert f"pairs learned  {pairs:,}" in result.stderr
+    assert "trajectories     4 (1 ended at a gap in time)" in result.stderr
+    assert "rows filled in   1 on lines between their neighbours" in result.stderr
+    assert "incomplete rows  4 with missing values" in result.stderr
+    pairs = len(rows) - 3 - 4
+    assert f"pairs learned    {pairs:,}" in result.stderr
     lines = result.stdout.splitlines()
     ends = (f"{name},{name}_lower,{name}_upper" for name in ("a", "b", "slow"))
     assert lines[0] == "file,step,when," + ",".join(ends)
@@ -126,7 +128,7 @@ def test_delays_forecast_one_sensor_from_its_last_rows(tmp_path):
 def test_after_a_gap_pictures_show_what_was_before_and_the_operator_alone_is_no_forecast(tmp_path):
     pytest.importorskip("matplotlib")
     walk = np.random.default_rng(0).normal(size=(700, 2)).cumsum(axis=0)
-    walk[-4] = np.nan
+    walk[-7:-4] = np.nan
     pd.DataFrame(walk, columns=["a", "b"]).to_csv(tmp_path / "t.csv", index=False)
     page, advice = tmp_path / "page.svg", "--forecast N mixes it with simpler forecasts"
     result = run("dynamics", tmp_path / "t.csv", "--plot", page)
@@ -199,7 +201,7 @@ def test_many_steps_are_dense_at_first_and_narrow_terminals_have_narrow_tables(t
 
 @pytest.mark.parametrize("place", [3, 300, 1100])
 @pytest.mark.parametrize("cell", ["ERR", "<0.01", "n/d", "12 mm", "#REF!"])
-def test_odd_cells_are_refused_or_end_a_trajectory(cell, place, frame, tmp_path):
+def test_odd_cells_are_refused_or_filled_in(cell, place, frame, tmp_path):
     texts = frame.astype(str)
     name = texts.columns[-1]
     texts.loc[place, name] = cell
@@ -214,7 +216,7 @@ def test_odd_cells_are_refused_or_end_a_trajectory(cell, place, frame, tmp_path)
         result = run("dynamics", path, "--columns", name, "--bad-cells", policy)
         assert result.exit_code == 0, result.output
         assert f"row {place + 1}, column {name!r} (line {place + 2})" in result.stderr
-        assert "trajectories   2" in result.stdout
+        assert "trajectories     1\nrows filled in   1 on" in result.stdout
 
 
 def test_codes_for_missing_values_are_named_with_their_row(frame, tmp_path):
@@ -226,7 +228,7 @@ def test_codes_for_missing_values_are_named_with_their_row(frame, tmp_path):
     assert f"row 1001, column {name!r} (line 1002): -9999" in result.stderr
     assert "--missing-values=-9999" in result.stderr
     result = run("dynamics", tmp_path / "t.csv", "--columns", name, "--missing-values=-9999")
-    assert "trajectories   2" in result.stdout
+    assert "rows filled in   1 on" in result.stdout
     result = run("dynamics", tmp_path / "t.csv", "--columns", name.upper() + "_")
     assert "did you mean" in result.stderr
 

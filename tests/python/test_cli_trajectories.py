@@ -67,3 +67,26 @@ def test_the_tail_keeps_the_last_states_as_trajectories():
     for i, continued in enumerate([False, True, False, True]):
         tail.add(Piece(np.full((2, 1), float(i)), continued))
     assert [part[:, 0].tolist() for part in tail.trajectories] == [[1, 1], [2, 2, 3, 3]]
+
+
+def test_short_gaps_are_filled_on_lines_also_between_batches():
+    cutter = Cutter("number", fill=2)
+    assert cut(cutter, [1, 2, 3, 4, 6, 7, 10], [0, 1, 2, 3, 5, 6, 9]) == [([*range(1, 11)], False)]
+    assert cut(cutter, [12, np.nan], [11, 12]) == [([11, 12], True)]
+    assert cut(cutter, [np.nan, 15, 1], [13, 14, 20]) == [([13, 14, 15], True), ([1], False)]
+    # Not at the beginning, nor where time is not a whole number of steps.
+    assert cut(cutter, [np.nan, 3], [30, 31]) == [([3], False)]
+    assert cut(cutter, [4], [33.5]) == [([4], False)]
+    assert (cutter.n_filled, cutter.n_gaps, cutter.n_trajectories) == (6, 2, 4)
+    assert cutter.n_incomplete == 3
+    cutter.end()
+    assert cut(cutter, [5], [36]) == [([5], False)]
+
+
+def test_without_times_incomplete_rows_are_filled():
+    cutter = Cutter(None, fill=2)
+    assert cut(cutter, [1, np.nan, 3]) == [([1, 2, 3], False)]
+    assert cut(cutter, [np.nan]) == []
+    assert cut(cutter, [np.nan, 6]) == [([4, 5, 6], True)]
+    assert cut(cutter, [np.nan] * 3 + [7]) == [([7], False)]
+    assert (cutter.n_filled, cutter.n_incomplete, cutter.n_trajectories) == (3, 6, 2)

@@ -64,7 +64,7 @@ const FEWEST: usize = 10;
 const FOLLOWED: usize = 10;
 
 /// Half-widths in proportion to the forecast are at most this multiple of the largest of one scale.
-const BEYOND: f64 = 1.5;
+const BEYOND: f64 = 2.0;
 
 /// Half-widths below this share of the range are rounding errors.
 const ROUNDING: f64 = 1e-6;

@@ -16,6 +16,7 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical ba
 _NAMED = re.compile(rb"\A[ \t]*(?:\"sep=(.)\"|sep=(.))[ \t]*\r?\n", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
+_DATE = re.compile(r"\s*\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d(:\d\d([.,]\d+)?)?(Z|[-+]\d\d:?\d\d)?)?\s*")
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
 
 
@@ -83,9 +84,12 @@ def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialec
         if commas > points:
             decimal = ","
             notes.append("with decimal commas")
-    if all(_NUMBER.fullmatch(field) for field in names):
+    numbers = [field for field in names if _NUMBER.fullmatch(field)]
+    dates = [field for field in names if _DATE.fullmatch(field)]
+    if numbers and len(numbers) + len(dates) == len(names):
+        what = "a date and numbers" if dates else "numbers"
         raise ValueError(
-            f"{name} begins with numbers, {delimiter.join(names)[:60]!r}: put a first line with "
+            f"{name} begins with {what}, {delimiter.join(names)[:60]!r}: put a first line with "
             "the columns' names there"
         )
     return Dialect(delimiter, decimal, names, header_bytes, notes)

@@ -45,6 +45,9 @@ _FIRST_ROWS, _MOST_ROWS, _SHARE = 256, 4096, 4  # of a batch: a share of the row
 _TAIL = 5000  # states for the scores of the spectrum
 _PAST = 200  # rows at the end of a file from which the forecast starts
 
+# Gaps of at most this many rows are filled: a trajectory that begins anew has lost its season.
+_FILLED = 2
+
 
 @dataclass
 class Dynamics:
@@ -109,7 +112,9 @@ class Dynamics:
                 coverage = self.coverage if self._steps else None
                 judged = sorted({1, *self._steps[-1:]})
                 self._judge = Judge(judged, len(self._names), coverage)
-                self._cutter = Cutter(None if self.time is None else columns.kinds[self.time])
+                self._cutter = Cutter(
+                    None if self.time is None else columns.kinds[self.time], fill=_FILLED
+                )
                 bar = stack.enter_context(ProgressBar(Extent(sources).total, console=self.console))
                 try:
                     self._learn(first, sources, columns, stop, bar)

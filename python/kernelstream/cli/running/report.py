@@ -102,8 +102,10 @@ def print_report(
     facts["trajectories"] = f"{cutter.n_trajectories:,}"
     if cutter.n_gaps:
         facts["trajectories"] += f" ({cutter.n_gaps:,} ended at a gap in time)"
+    if cutter.n_filled:
+        facts["rows filled in"] = f"{cutter.n_filled:,} on lines between their neighbours"
     if cutter.n_incomplete:
-        facts["rows left out"] = f"{cutter.n_incomplete:,} with missing values"
+        facts["incomplete rows"] = f"{cutter.n_incomplete:,} with missing values"
     if saved is not None:
         facts["model saved"] = f"{saved} ({saved.stat().st_size / 1024:,.0f} kB)"
     say(console, "")

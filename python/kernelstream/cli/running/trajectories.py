@@ -1,4 +1,4 @@
-"""Trajectories: rows with times, split where time has a gap or a value is missing."""
+"""Trajectories: rows with times, filled or split where time has a gap or a value is missing."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ FloatArray = NDArray[np.float64]
 
 # Differences within these multiples of the usual one are one step.
 _SHORT, _LONG = 0.5, 1.5
+# Gaps are filled if they are this close to a whole number of steps.
+_WHOLE = 0.25
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0}
 
 
@@ -39,33 +41,44 @@ class Piece:
 class Cutter:
     """Splits rows into trajectories.
 
+    Parameters
+    ----------
+    kind : {"time", "number"}, optional
+        Kind of the times; None: there are none, and rows follow one another.
+    fill : int, default=0
+        Gaps of at most this many rows are filled, on a line between the rows before and after.
+
     Attributes
     ----------
     step : float or None
         Time between two rows, the median of the first ones, in `unit`; None: not known yet.
     unit : str
         Unit of time.
-    n_trajectories, n_gaps, n_incomplete : int
-        How many trajectories there were, how many ended at a gap in time, and how many rows had
-        missing values.
+    n_trajectories, n_gaps, n_incomplete, n_filled : int
+        How many trajectories there were, how many ended at a gap in time, how many rows had
+        missing values, and how many were filled in.
     last_time : float, or datetime64 in microseconds, or None
         Time of the last complete row.
     """
 
-    def __init__(self, kind: str | None) -> None:
+    def __init__(self, kind: str | None, fill: int = 0) -> None:
         self._kind = kind
+        self._fill = fill
         self.step: float | None = None if kind else 1.0
         self.unit = "" if kind else "rows"
-        self.n_trajectories = self.n_gaps = self.n_incomplete = 0
+        self.n_trajectories = self.n_gaps = self.n_incomplete = self.n_filled = 0
         self.last_time: float | np.datetime64 | None = None
         self._seconds = 1.0
         self._calendar: Calendar | None = None
         self._open = False
         self._last: float | None = None
+        # The last complete row, and incomplete ones since then.
+        self._before: FloatArray | None = None
+        self._incomplete = 0
 
     def end(self) -> None:
         """End the trajectory, as at the end of a file."""
-        self._open, self._last = False, None
+        self._open, self._last, self._before, self._incomplete = False, None, None, 0
 
     def cut(self, states: FloatArray, times: NDArray[Any] | None) -> Iterator[Piece]:
         """Cut rows.
@@ -76,30 +89,51 @@ class Cutter:
             The times are not evenly spaced, so that there is no step.
         """
         whole = np.asarray(np.isfinite(states).all(axis=1))
-        breaks = np.zeros(len(states), dtype=bool)
+        clock = None
         if times is not None:
             if self._kind == "time" and self.step is None:
                 self._find_calendar(times)
             clock = self._clock(times)
             whole &= np.isfinite(clock)
-            breaks = self._breaks(clock[whole], whole)
-            if whole.any():
-                last = times[whole][-1]
-                self.last_time = last if isinstance(last, np.datetime64) else float(last)
-                self._last = float(clock[whole][-1])
+        rows = np.flatnonzero(whole)
+        # Incomplete rows between each complete one and the one before it.
+        between = np.diff(rows, prepend=-1) - 1
+        between[:1] += self._incomplete
+        self._incomplete = len(states) - 1 - rows[-1] if len(rows) else self._incomplete + len(states)
         self.n_incomplete += int(np.count_nonzero(~whole))
-        starts = breaks | np.append(False, whole[1:] & ~whole[:-1])
-        for part in np.split(np.arange(len(states)), np.flatnonzero(starts | ~whole)):
-            rows = part[whole[part]]
-            if len(rows) < len(part):
-                self._open = False
-            if not len(rows):
+        if not len(rows):
+            return
+        steps = between + 1.0 if clock is None else self._steps(clock[rows])
+        breaks = (steps < _SHORT) | (steps > _LONG)
+        absent = np.rint(steps) - 1.0
+        filled = (absent >= 1.0) & (absent <= self._fill)
+        filled &= np.abs(steps - np.rint(steps)) <= _WHOLE
+        filled[0] &= self._open
+        if clock is not None and times is not None:
+            last = times[rows[-1]]
+            self.last_time = last if isinstance(last, np.datetime64) else float(last)
+            self._last = float(clock[rows[-1]])
+        complete = states[rows]
+        before = np.roll(complete, 1, axis=0)
+        if self._before is not None:
+            before[0] = self._before
+        self._before = complete[-1]
+        cuts = np.flatnonzero((breaks | (between > 0)) & ~filled)
+        for part in np.split(np.arange(len(rows)), cuts):
+            if not len(part):
                 continue
-            if breaks[rows[0]] and self._open:
+            first = part[0]
+            if first in cuts and self._open:
                 self._open = False
-                self.n_gaps += 1
+                self.n_gaps += bool(breaks[first] and not between[first])
             self.n_trajectories += not self._open
-            yield Piece(states[rows], self._open)
+            found = list(complete[part])
+            for i in np.flatnonzero(filled[part])[::-1]:
+                shares = np.arange(1.0, absent[part[i]] + 1.0) / (absent[part[i]] + 1.0)
+                here, there = before[part[i]], complete[part[i]]
+                found[i:i] = list(here + shares[:, None] * (there - here))
+                self.n_filled += len(shares)
+            yield Piece(np.array(found), self._open)
             self._open = True
 
     def _find_calendar(self, times: NDArray[Any]) -> None:
@@ -117,21 +151,19 @@ class Cutter:
             return self._calendar.position(times)
         return _numbers(times)
 
-    def _breaks(self, clock: FloatArray, whole: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which rows do not follow the complete row before them."""
+    def _steps(self, clock: FloatArray) -> FloatArray:
+        """Give the time from the complete row before each, in steps; 1 where it is not known."""
         before = clock[:1] if self._last is None else np.array([self._last])
-        steps = np.diff(np.concatenate([before, clock])) if len(clock) else np.zeros(0)
+        steps = np.diff(np.concatenate([before, clock]))
         known = steps if self._last is not None else steps[1:]
         if self.step is None and len(known):
             self._find_step(known)
-        breaks = np.zeros(len(whole), dtype=bool)
-        if self.step is not None:
-            usual = self.step * self._seconds
-            apart = (steps < _SHORT * usual) | (steps > _LONG * usual)
-            if self._last is None and len(apart):
-                apart[0] = False
-            breaks[np.flatnonzero(whole)] = apart
-        return breaks
+        if self.step is None:
+            return np.ones(len(clock))
+        steps /= self.step * self._seconds
+        if self._last is None:
+            steps[0] = 1.0
+        return steps
 
     def _find_step(self, steps: FloatArray) -> None:
         forward = steps[steps > 0.0]
