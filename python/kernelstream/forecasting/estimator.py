@@ -57,7 +57,9 @@ class Forecaster(StreamEstimator):
     operator of the state and its delays, persistence and the mean. Trend, season and delays are
     estimated along the stream. Intervals follow the errors of the mixture.
 
-    The result does not depend, up to rounding, on how trajectories are split into calls.
+    The result does not depend, up to rounding, on how trajectories are split into calls of
+    `partial_fit`. `fit` ends the warm-up, and so chooses parameters from all of fewer pairs than
+    the next choice along the stream would wait for.
 
     Parameters
     ----------

@@ -88,7 +88,9 @@ class Koopman(
     of 0.607 is estimated as 0.29 to 0.34 with step 0.3). Shuffle with `Replay` and average, or
     use least squares, which does not depend on the order.
 
-    The result does not depend, up to rounding, on how the pairs are split into calls.
+    The result does not depend, up to rounding, on how the pairs are split into calls of
+    `partial_fit`. `fit` ends the warm-up, and so chooses parameters from all of fewer pairs than
+    the next choice along the stream would wait for.
 
     **Without a kernel** parameters are selected by held-out error: states are centred and scaled,
     and the bandwidth of a Gaussian kernel and (without a learner) the regularization have the best
@@ -108,7 +110,9 @@ class Koopman(
     A controlled system has **inputs**: with ``n_inputs`` the operator maps f to
     ``(x, u) -> E[f(x_next) | x, u]``, by the product of a kernel of states and a kernel of inputs,
     and forecasts are for given inputs. The states with their inputs form one dictionary, the next
-    states another. There is a different operator for each input and no single spectrum. With
+    states another. There is a different operator for each input and no single spectrum. Delays
+    hold past states, not past inputs: a system that is seen in part needs these too, as further
+    inputs. With
     ``input_kernel=Polynomial(1, offset=1.0)`` the system is assumed affine in its input.
 
     Parameters
