@@ -335,15 +335,3 @@ def test_one_value_far_off_hides_no_season(spike: float) -> None:
     assert (np.abs(model.forecast()[:, 0] - T[[690, 696]]) < 3.0).all()
     ends = model.forecast_interval()[:, 0, 0]
     assert (ends[:, 1] - ends[:, 0] < 8.0).all()
-
-
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
-def test_intervals_after_a_change_of_level_are_no_wider_than_a_few_changes() -> None:
-    t = np.arange(720)
-    T = (85.0 + 45.0 * np.sin(2 * np.pi * t / 24) + 5.0 * rng(5).normal(size=720))[:, None]
-    T[700:] += 200.0
-    model = ks.Forecaster((1, 7, 14)).fit(T[:700])
-    for row in range(700, 720):
-        model.partial_fit(T[row : row + 1])
-        ends = model.forecast_interval()[:, 0, 0]
-        assert (ends[:, 1] - ends[:, 0] < 6.5 * 200.0).all()

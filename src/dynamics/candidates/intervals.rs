@@ -47,7 +47,7 @@ impl Widths {
         if given.is_finite() {
             let score = if given > 0.0 { error / given } else { f64::from(u8::from(error > 0.0)) };
             let score = score.min(f64::MAX.sqrt());
-            let issued = LEVELS.map(|level| self.half_width(given, level, rows, self.most()));
+            let issued = LEVELS.map(|level| self.half_width(given, level, rows));
             for (place, level) in LEVELS.iter().enumerate() {
                 let known = !self.sorted.is_empty();
                 let inside = error <= issued[place];
@@ -75,14 +75,8 @@ impl Widths {
         self.largest = error.max(self.largest * (1.0 - 1.0 / parameters.errors as f64));
     }
 
-    /// Largest half-width before it is widened for few errors.
-    pub fn most(&self) -> f64 {
-        BEYOND_LARGEST * self.largest
-    }
-
-    /// Half-width that contains this share of the errors where their scale is `size`, at most `most` before it is widened for
-    /// few errors.
-    pub fn half_width(&self, size: f64, level: f64, rows: usize, most: f64) -> f64 {
+    /// Half-width that contains this share of the errors where their scale is `size`.
+    pub fn half_width(&self, size: f64, level: f64, rows: usize) -> f64 {
         let n = self.sorted.len();
         if n == 0 {
             return 3.0 * size;
@@ -112,7 +106,7 @@ impl Widths {
         // With few errors, quantile and scale are themselves uncertain.
         let student = student_quantile(level, counted.max(2.0)) / student_quantile(level, 1e6);
         // An infinite scale stays infinite.
-        let most = if size < f64::INFINITY { most } else { f64::INFINITY };
+        let most = if size < f64::INFINITY { BEYOND_LARGEST * self.largest } else { f64::INFINITY };
         (value * size).min(most) * student * (1.0 + 1.0 / counted).sqrt()
     }
 

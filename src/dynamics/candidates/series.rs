@@ -63,9 +63,6 @@ const FEWEST: usize = 10;
 /// Periods of another trajectory after which only its own means of phases count.
 const FOLLOWED: usize = 10;
 
-/// Half-widths in proportion to the forecast are at most this multiple of the largest of one scale.
-const BEYOND: f64 = 2.0;
-
 /// Half-widths below this share of the range are rounding errors.
 const ROUNDING: f64 = 1e-6;
 
@@ -474,10 +471,8 @@ impl Series {
         let way = usize::from(proportional);
         let widths = &horizon.widths[way];
         let scale = if proportional { mixed } else { 1.0 };
-        // A change of level multiplies errors in proportion to small forecasts.
-        let most = widths.most().min(BEYOND * horizon.widths[0].most() / scale);
         let floor = ROUNDING * (self.high - self.low);
-        (widths.half_width(widths.size(), coverage, rows, most) * scale).max(floor)
+        (widths.half_width(widths.size(), coverage, rows) * scale).max(floor)
     }
 
     #[allow(clippy::type_complexity, reason = "forecasts, and those of smoothing")]
