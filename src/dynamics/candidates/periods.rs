@@ -43,7 +43,9 @@ pub fn clipped(mut values: Vec<f64>) -> Vec<f64> {
     let reach = CLIPPED * (high - low);
     // More than half of the values are equal.
     if reach > 0.0 {
-        values.iter_mut().for_each(|value| *value = value.clamp(low - reach, high + reach));
+        for value in &mut values {
+            *value = value.clamp(low - reach, high + reach);
+        }
     }
     values
 }

@@ -185,7 +185,7 @@ impl Series {
         history.latest_start() == 0 || history.latest().len() >= self.season()
     }
 
-    /// Finds the phase of another trajectory after its first period; if no phase fits, means of the phases are computed anew
+    /// Finds the phase of another trajectory after its first period; if no phase fits, means of the phases are computed again
     /// after its second.
     fn find_phases(&mut self, history: &History, parameters: &Parameters) {
         let (season, start) = (self.season(), history.latest_start());

@@ -45,7 +45,7 @@ _FIRST_ROWS, _MOST_ROWS, _SHARE = 256, 4096, 4  # of a batch: a share of the row
 _TAIL = 5000  # states for the scores of the spectrum
 _PAST = 200  # rows at the end of a file from which the forecast starts
 
-# Gaps of at most this many rows are filled: a trajectory that begins anew has lost its season.
+# Gaps of at most this many rows are filled: another trajectory has lost its season.
 _FILLED = 2
 
 

@@ -99,10 +99,11 @@ class Cutter:
         # Incomplete rows between each complete one and the one before it.
         between = np.diff(rows, prepend=-1) - 1
         between[:1] += self._incomplete
-        self._incomplete = len(states) - 1 - rows[-1] if len(rows) else self._incomplete + len(states)
         self.n_incomplete += int(np.count_nonzero(~whole))
         if not len(rows):
+            self._incomplete += len(states)
             return
+        self._incomplete = int(len(states) - 1 - rows[-1])
         steps = between + 1.0 if clock is None else self._steps(clock[rows])
         breaks = (steps < _SHORT) | (steps > _LONG)
         absent = np.rint(steps) - 1.0
