@@ -496,7 +496,8 @@ impl Koopman {
         Ok(self.model.ask(py, |model| model.forecast_intervals(rows, coverage))?.into_pyarray(py))
     }
 
-    /// Forecasts by all candidates over each of the horizons from successive states with number `first` or later, or the latest: (horizons, n, d).
+    /// Forecasts by all candidates over each of the horizons from successive states with number `first` or later, or the
+    /// latest: (horizons, n, d).
     #[pyo3(signature = (T, lag, first))]
     fn ahead<'py>(
         &self,

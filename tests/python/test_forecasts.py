@@ -335,3 +335,17 @@ def test_one_value_far_off_hides_no_season(spike: float) -> None:
     assert (np.abs(model.forecast()[:, 0] - T[[690, 696]]) < 3.0).all()
     ends = model.forecast_interval()[:, 0, 0]
     assert (ends[:, 1] - ends[:, 0] < 8.0).all()
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("learned", [310, 540, 709, 928])
+def test_a_gap_before_a_search_for_periods_costs_one_season_too(learned: int) -> None:
+    # Periods are looked for on the very row that ends the first season after the gap.
+    T, more = seasonal(learned, 24), seasonal(1300, 24, seed=1)[1000 + 7 :]
+    model = ks.Forecaster((1, 10)).fit(T)
+    model.partial_fit(more[:30], continued=False)
+    made = []
+    for row in range(30, 90):
+        made.append(model.forecast()[:, 0, 0] - more[[row, row + 9], 0])
+        model.partial_fit(more[row : row + 1])
+    assert (np.sqrt(np.mean(np.square(made), axis=0)) < (1.5, 1.6)).all()

@@ -307,8 +307,8 @@ or sequence of array-likes of shape (n_times, n_features)
             that need more of them are left out, as are seasons before their phase has been found
             from one whole season. Where the first are the last that were learned, all that was
             learned before is known too. Or n such histories, with a forecast from the last state of
-            each. Without `candidates`, initial states, with delays
-            as for `Koopman.predict`. None: the last state of the trajectory learned last.
+            each. Without `candidates`, initial states, with delays as for `Koopman.predict`. None:
+            the last state of the trajectory learned last.
         return_std : bool, default=False
             Whether to return standard deviations too.
 

@@ -112,8 +112,8 @@ class Koopman(
     and forecasts are for given inputs. The states with their inputs form one dictionary, the next
     states another. There is a different operator for each input and no single spectrum. Delays
     hold past states, not past inputs: a system that is seen in part needs these too, as further
-    inputs. With
-    ``input_kernel=Polynomial(1, offset=1.0)`` the system is assumed affine in its input.
+    inputs. With ``input_kernel=Polynomial(1, offset=1.0)`` the system is assumed affine in its
+    input.
 
     Parameters
     ----------

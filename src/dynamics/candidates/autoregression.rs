@@ -119,8 +119,8 @@ impl Autoregression {
     fn iterated(&self, view: View, context: &Context<'_>, now: usize, steps: usize) -> f64 {
         let steps = steps.min(FURTHEST);
         let error = |part: usize| {
-            let from = now.checked_sub(steps + part * steps.div_ceil(TRIALS))?;
-            let from = Some(from).filter(|from| *from >= context.history.start(now))?;
+            let from = now.checked_sub(steps + part * steps.div_ceil(TRIALS));
+            let from = from.filter(|from| *from >= context.history.start(now))?;
             let ahead = self.ahead(view, context, from, steps)?;
             let errors = ahead.iter().zip(from + 1..).map(|(made, at)| (made - view.at(context, at)).powi(2));
             Some(errors.sum::<f64>())

@@ -76,9 +76,10 @@ impl History {
         trajectories.max_by_key(|(_, values)| values.len()).unwrap_or((self.len(), &[]))
     }
 
-    /// Values since the latest gap.
-    pub fn latest(&self) -> &[f64] {
-        &self.values[self.latest_start().saturating_sub(self.dropped)..]
+    /// Number of the first row kept of the latest trajectory, and its values.
+    pub fn latest(&self) -> (usize, &[f64]) {
+        let first = self.latest_start().max(self.dropped);
+        (first, &self.values[first - self.dropped..])
     }
 }
 
@@ -115,8 +116,9 @@ mod tests {
         assert_eq!((history.before(5, 0, false), history.before(5, 1, false)), (6.0, 5.0));
         assert!([2, 3, 5, 9].iter().all(|back| history.before(5, *back, false).is_nan()));
         assert_eq!(history.before(2, 2, false).to_bits(), 1.0_f64.to_bits());
-        assert_eq!((history.latest(), history.longest()), (&[5.0, 6.0][..], (0, &[1.0, 2.0, 3.0][..])));
-        // The same after rows were dropped, and from a file.
+        assert_eq!(history.latest(), (4, &[5.0, 6.0][..]));
+        assert_eq!(history.longest(), (0, &[1.0, 2.0, 3.0][..]));
+        // The same after rows were dropped.
         (7..400).for_each(|value| history.push(f64::from(value), 100));
         assert_eq!(history.start(history.len() - 1), 0);
         history.push(f64::NAN, 100);

@@ -148,29 +148,15 @@ const ALIGNED: f64 = 0.5;
 /// Shifts the profile to the phase of these values, of at least one period from row `first` on, and subtracts it from them;
 /// returns whether it explains them at any phase, up to its amplitude and a line.
 pub fn align(profile: &mut [f64], values: &mut [f64], first: usize) -> bool {
-    let (n, period) = (values.len() as f64, profile.len());
-    let middle = (n - 1.0) / 2.0;
-    let mean = values.iter().sum::<f64>() / n;
-    let times = || (0..values.len()).map(|t| t as f64 - middle);
-    let square: f64 = times().map(|t| t * t).sum::<f64>().max(f64::MIN_POSITIVE);
-    let slope =
-        |of: &dyn Fn(usize) -> f64| times().enumerate().map(|(t, time)| time * of(t)).sum::<f64>() / square;
-    let trend = slope(&|t| values[t]);
-    let about: Vec<f64> =
-        values.iter().zip(times()).map(|(value, time)| value - mean - trend * time).collect();
-    let total: f64 = about.iter().map(|value| value * value).sum();
-    // The share explained by each shift: the squared correlation with the profile less its own line.
+    let period = profile.len();
+    let about = about_a_line(values.iter().copied());
+    let total = about.iter().map(|value| value * value).sum::<f64>().max(f64::MIN_POSITIVE);
+    // The share explained by each shift: the squared correlation.
     let explained = |shift: usize| {
-        let at = |t: usize| profile[(first + t + shift) % period];
-        let own = (0..values.len()).map(at).sum::<f64>() / n;
-        let own_trend = slope(&at);
-        let (mut product, mut squares) = (0.0, f64::MIN_POSITIVE);
-        for ((t, time), value) in times().enumerate().zip(&about) {
-            let one = at(t) - own - own_trend * time;
-            product += one * value;
-            squares += one * one;
-        }
-        if product > 0.0 { product * product / (squares * total.max(f64::MIN_POSITIVE)) } else { 0.0 }
+        let shifted = about_a_line((0..values.len()).map(|t| profile[(first + t + shift) % period]));
+        let product: f64 = shifted.iter().zip(&about).map(|(one, value)| one * value).sum();
+        let squares = shifted.iter().map(|one| one * one).sum::<f64>().max(f64::MIN_POSITIVE);
+        if product > 0.0 { product * product / (squares * total) } else { 0.0 }
     };
     let shares = (0..period).map(|shift| (shift, explained(shift)));
     let Some((shift, share)) = shares.max_by(|a, b| a.1.total_cmp(&b.1)) else { return false };
@@ -179,6 +165,20 @@ pub fn align(profile: &mut [f64], values: &mut [f64], first: usize) -> bool {
         *value -= profile[(first + t) % period];
     }
     share >= ALIGNED
+}
+
+/// Deviations from the line of least squares.
+fn about_a_line(values: impl ExactSizeIterator<Item = f64>) -> Vec<f64> {
+    let n = values.len() as f64;
+    let mut out: Vec<f64> = values.collect();
+    let mean = out.iter().sum::<f64>() / n;
+    let times = || (0_u32..).map(|t| f64::from(t) - (n - 1.0) / 2.0);
+    let square = n * (n * n - 1.0) / 12.0;
+    let slope = times().zip(&out).map(|(time, value)| time * value).sum::<f64>() / square.max(1.0);
+    for (value, time) in out.iter_mut().zip(times()) {
+        *value -= mean + slope * time;
+    }
+    out
 }
 
 /// Deviations from a centred moving mean over this many values, shorter at the ends.

@@ -141,6 +141,7 @@ impl Series {
         // Forecasts are bounded by all known values.
         let value = history.at(now);
         (self.low, self.high) = (self.low.min(value), self.high.max(value));
+        self.find_phases(history, parameters);
         if self.count >= self.refresh {
             self.make_profiles(history, parameters);
         }
@@ -149,7 +150,6 @@ impl Series {
             let value = if logs { value.ln() } else { value };
             self.smoothing[usize::from(logs)].learn(now, value);
         }
-        self.find_phases(history, parameters);
     }
 
     /// Learns the latest row of the histories.
@@ -166,11 +166,11 @@ impl Series {
         self.count += 1;
         self.mean += (value - self.mean) / self.count as f64;
         (self.low, self.high) = (self.low.min(value), self.high.max(value));
+        self.find_phases(&common.histories[common.own], parameters);
         if self.count >= self.search {
             self.look_again(common);
         } else {
             self.learn_row(common, now);
-            self.find_phases(&common.histories[common.own], parameters);
         }
     }
 
@@ -182,32 +182,33 @@ impl Series {
     /// Whether the phase of the latest row is known. That of the first row of another trajectory is not, until it is found
     /// from the rows of one period.
     fn is_phased(&self, history: &History) -> bool {
-        history.latest_start() == 0 || history.latest().len() >= self.season()
+        history.latest_start() == 0 || history.latest().1.len() >= self.season()
     }
 
-    /// Finds the phase of another trajectory after its first period; if no phase fits, means of the phases are computed again
-    /// after its second.
+    /// Finds the phase of another trajectory at the end of its first period, before its row is learned; if no phase fits,
+    /// means of the phases are computed again at the end of its second.
     fn find_phases(&mut self, history: &History, parameters: &Parameters) {
-        let (season, start) = (self.season(), history.latest_start());
-        let latest = history.latest();
-        if season == 0 || start == 0 || (latest.len() != season && latest.len() != 2 * season) {
+        let (first, latest) = history.latest();
+        let season = self.season();
+        if season == 0 || history.latest_start() == 0 {
             return;
         }
         if latest.len() == season {
-            self.align(start, latest, parameters);
-        } else if self.profiles[0].is_empty() {
+            self.align(history, parameters);
+        } else if latest.len() == 2 * season && self.profiles[0].is_empty() {
             self.make_profiles(history, parameters);
         } else {
             return;
         }
-        self.begin_smoothing(history, start, latest, parameters);
+        self.begin_smoothing(history, first, &latest[..latest.len() - 1], parameters);
     }
 
-    /// Shifts profiles to the phases of these values from row `first` on; drops them if they do not fit.
-    fn align(&mut self, first: usize, values: &[f64], parameters: &Parameters) {
+    /// Shifts profiles to the phase of the latest trajectory; drops them if they do not fit.
+    fn align(&mut self, history: &History, parameters: &Parameters) {
         let logs = self.logs(parameters);
+        let (first, latest) = history.latest();
         for (scale, profiles) in self.profiles.iter_mut().enumerate() {
-            let mut rest = clipped(values, scale == 1);
+            let mut rest = clipped(latest, scale == 1);
             let fits = profiles.iter_mut().all(|profile| periods::align(profile, &mut rest, first));
             if !fits || (scale == 1 && !logs) {
                 profiles.clear();
@@ -227,11 +228,7 @@ impl Series {
                 self.make_profiles(history, parameters);
             }
             let value = if logs { value.ln() } else { value };
-            let smoothing = &mut self.smoothing[usize::from(logs)];
-            if smoothing.count() == 0 {
-                *smoothing = Smoothing::new(self.periods.first().copied().unwrap_or(0));
-            }
-            smoothing.learn(now, value);
+            self.smoothing_of(logs).learn(now, value);
         }
         let steps = furthest(common);
         for place in 0..self.views.len() {
@@ -330,7 +327,7 @@ impl Series {
         }
         self.smoothing = Default::default();
         let first = history.dropped;
-        let start = history.latest_start().max(first);
+        let (start, _) = history.latest();
         let refresh = std::mem::replace(&mut self.refresh, usize::MAX);
         for now in first..history.len() {
             if history.at(now).is_nan() {
@@ -357,6 +354,15 @@ impl Series {
         }
     }
 
+    /// Smoothing on values or on logarithms.
+    fn smoothing_of(&mut self, logs: bool) -> &mut Smoothing {
+        let smoothing = &mut self.smoothing[usize::from(logs)];
+        if smoothing.count() == 0 {
+            *smoothing = Smoothing::new(self.periods.first().copied().unwrap_or(0));
+        }
+        smoothing
+    }
+
     /// Starts smoothing from row `first` with the mean of its first season, and learns these values of the rows from there on.
     fn begin_smoothing(&mut self, history: &History, first: usize, values: &[f64], parameters: &Parameters) {
         let period = self.periods.first().copied().unwrap_or(0);
@@ -370,38 +376,35 @@ impl Series {
             let (sum, count) = of_season
                 .take_while(|value| !value.is_nan())
                 .fold((0.0, 0.0_f64), |(sum, count), value| (sum + value, count + 1.0));
-            let scale = usize::from(logs);
-            let profile = self.profiles[scale].first().filter(|_| phased).cloned().unwrap_or_default();
+            let profile =
+                self.profiles[usize::from(logs)].first().filter(|_| phased).cloned().unwrap_or_default();
             let values: Vec<f64> = values.iter().copied().map(on_scale).collect();
-            let smoothing = &mut self.smoothing[scale];
-            if smoothing.count() == 0 {
-                *smoothing = Smoothing::new(period);
-            }
-            smoothing.restart(first, &values, sum / count.max(1.0), &profile);
+            self.smoothing_of(logs).restart(first, &values, sum / count.max(1.0), &profile);
         }
     }
 
-    /// Computes seasonal profiles about a moving mean, in the latest trajectory if it is the longest that is kept or known
-    /// ones are to be followed, else in the longest.
+    /// Computes seasonal profiles about a moving mean, in the latest trajectory if it has two seasons or known profiles are
+    /// to be followed, else in the longest that is kept.
     fn make_profiles(&mut self, history: &History, parameters: &Parameters) {
         self.refresh = self.count + (self.count / 20).clamp(4, 200);
         let known = history.latest_start() > 0 && !self.profiles[0].is_empty();
         if known && !self.is_phased(history) {
             return;
         }
-        let latest = (history.len() - history.latest().len(), history.latest());
-        let (first, values) = if known { latest } else { history.longest() };
+        let follows = known || history.latest().1.len() >= 2 * self.season();
+        let (first, values) = if follows { history.latest() } else { history.longest() };
         let dropped = values.len().saturating_sub(parameters.kept);
         let (first, values) = (first + dropped, &values[dropped..]);
         let logs = self.logs(parameters);
         for (scale, profiles) in self.profiles.iter_mut().enumerate() {
-            let former = std::mem::take(profiles);
+            let former = if known { std::mem::take(profiles) } else { Vec::new() };
+            profiles.clear();
             if scale == 1 && !logs {
                 continue;
             }
             let mut rest = clipped(values, scale == 1);
             for (place, period) in self.periods.iter().enumerate() {
-                let former = former.get(place).filter(|_| history.latest_start() > 0);
+                let former = former.get(place);
                 if rest.len() < 2 * period {
                     let Some(former) = former else { break };
                     profiles.push(former.clone());
@@ -422,8 +425,8 @@ impl Series {
                 profiles.push(profile);
             }
         }
-        if !known && first < latest.0 && latest.1.len() >= self.season() {
-            self.align(latest.0, latest.1, parameters);
+        if first < history.latest().0 && self.is_phased(history) {
+            self.align(history, parameters);
         }
     }
 
@@ -468,8 +471,7 @@ impl Series {
     pub fn half_width(&self, k: usize, rows: usize, mixed: f64, coverage: f64) -> f64 {
         let horizon = &self.horizons[k];
         let proportional = self.may_be_proportional() && horizon.is_proportional(rows) && mixed > 0.0;
-        let way = usize::from(proportional);
-        let widths = &horizon.widths[way];
+        let widths = &horizon.widths[usize::from(proportional)];
         let scale = if proportional { mixed } else { 1.0 };
         let floor = ROUNDING * (self.high - self.low);
         (widths.half_width(widths.size(), coverage, rows) * scale).max(floor)

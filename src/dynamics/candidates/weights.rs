@@ -225,13 +225,14 @@ impl Weights {
                 wider: 1.0,
             };
         }
-        let least = |kinds: &mut dyn Iterator<Item = usize>| {
-            kinds.map(|kind| squared[kind]).fold(f64::INFINITY, f64::min)
+        let least = |among: &dyn Fn(usize) -> bool| {
+            let losses = squared.iter().enumerate().filter(|(kind, _)| among(*kind));
+            losses.fold(f64::INFINITY, |least, (_, loss)| least.min(*loss))
         };
         // Kinds that were left out for long stand for other rows.
         let usual = 0.5 * self.squared.masses.iter().copied().fold(0.0, f64::max);
-        let best = least(&mut (0..made.len()).filter(|kind| self.squared.masses[*kind] > usual));
-        let available = least(&mut (0..made.len()).filter(|kind| made[*kind].is_finite()));
+        let best = least(&|kind| self.squared.masses[kind] > usual);
+        let available = least(&|kind| made[kind].is_finite());
         let floor = 1e-12 * self.mixed + f64::MIN_POSITIVE;
         let wider = ((available + floor) / (best + floor)).max(1.0).sqrt();
         let power = independent(self.rows, span.0).min(parameters.losses) / parameters.sharpness;
