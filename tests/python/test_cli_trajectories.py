@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kernelstream.cli.running.forecasts import Judge
 from kernelstream.cli.running.trajectories import Cutter, Piece, Tail
 
 
@@ -90,3 +91,30 @@ def test_without_times_incomplete_rows_are_filled():
     assert cut(cutter, [np.nan, 6]) == [([4, 5, 6], True)]
     assert cut(cutter, [np.nan] * 3 + [7]) == [([7], False)]
     assert (cutter.n_filled, cutter.n_incomplete, cutter.n_trajectories) == (3, 6, 2)
+
+
+def test_rows_that_were_filled_in_are_marked():
+    found = list(Cutter(None, fill=2).cut(np.array([[1.0], [np.nan], [np.nan], [4.0]]), None))
+    assert [piece.observed.tolist() for piece in found] == [[True, False, False, True]]
+    parts = list(found[0].split(3))
+    assert [part.continued for part in parts] == [False, True]
+    assert [part.observed.tolist() for part in parts] == [[True, False, False], [True]]
+
+
+def test_forecasts_are_judged_from_and_of_observed_rows_only():
+    class Next:
+        """A model that knows that each row is one more."""
+
+        lag, n_delays, delay = 1, 0, 1
+
+        def predict(self, X, n_steps):
+            return np.stack([X + n for n in n_steps])
+
+    judge, model = Judge([1, 2], 1, None), Next()
+    piece = Piece(
+        np.arange(6.0)[:, None], False, np.array([False, True, False, False, False, True])
+    )
+    judge.take(model, [np.zeros((1, 1))], piece)
+    # One step: from 2 and 3; two: from 0 and 2.
+    np.testing.assert_array_equal(judge._sums.counts, [2, 2])
+    assert (judge._sums._sums[0] == 0.0).all()

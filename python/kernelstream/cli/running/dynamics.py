@@ -197,9 +197,8 @@ class Dynamics:
             self._span, self._back = mixtures.span, max(mixtures.back, _PAST)
         self._model = model
         for piece in held:
-            parts = np.split(piece.states, range(_FIRST_ROWS, len(piece.states), _FIRST_ROWS))
-            for i, states in enumerate(parts):
-                self._learn_piece(model, Piece(states, piece.continued or i > 0))
+            for part in piece.split(_FIRST_ROWS):
+                self._learn_piece(model, part)
 
     # -------------------------------------------------------------------------------- learning
 
@@ -294,7 +293,7 @@ class Dynamics:
     def _learn_piece(self, model: Koopman | Forecaster, piece: Piece) -> None:
         states, continued = piece.states, piece.continued
         fitted = model if model.__sklearn_is_fitted__() else None
-        self._judge.take(fitted, self._tail.trajectories, states, continued=continued)
+        self._judge.take(fitted, self._tail.trajectories, piece)
         self._tail.add(piece)
         if continued and self._short is not None:
             states, continued = np.concatenate([self._short, states]), False

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelstream.cli.running.trajectories import Piece
 from kernelstream.forecasting import Forecaster
 from kernelstream.koopman import Koopman, Skill
 from kernelstream.koopman.queries import span_of
@@ -73,6 +74,7 @@ class _Made:
     first: int  # row of the trajectory that the first of them is about
     forecasts: FloatArray
     start: FloatArray
+    observed: NDArray[np.bool_]  # where the start was not filled in, which would tell the target
     mean: FloatArray
     intervals: FloatArray | None
 
@@ -91,18 +93,21 @@ class Judge:
         self,
         model: Koopman | Forecaster | None,
         tail: list[FloatArray],
-        states: FloatArray,
-        *,
-        continued: bool,
+        piece: Piece,
     ) -> None:
-        """Forecast from the first states of a piece, and score forecasts whose target is known."""
+        """Forecast from the first states of a piece, and score forecasts whose target is known.
+
+        Neither from states that were filled in nor of these.
+        """
+        states, continued = piece.states, piece.continued
         if not continued:
             self._waiting, self._row = [], 0
         if model is not None:
             back = model._mixtures().back if isinstance(model, Forecaster) else span_of(model)
             before = tail[-1][-back:] if continued and back else states[:0]
-            self._forecast(model, before, states[:_JUDGED], np.concatenate(tail).mean(axis=0))
-        self._judge(states)
+            mean = np.concatenate(tail).mean(axis=0)
+            self._forecast(model, before, states[:_JUDGED], piece.observed[:_JUDGED], mean)
+        self._judge(states, piece.observed)
         self._row += len(states)
 
     def _forecast(
@@ -110,6 +115,7 @@ class Judge:
         model: Koopman | Forecaster,
         before: FloatArray,
         states: FloatArray,
+        observed: NDArray[np.bool_],
         mean: FloatArray,
     ) -> None:
         operator = model.operator_ if isinstance(model, Forecaster) else model
@@ -127,20 +133,25 @@ class Judge:
         else:
             ahead = operator.predict(shown, self._steps)
         first = self._row + len(states) - len(start)
+        observed = observed[len(states) - len(start) :]
         for k, n in enumerate(self._steps):
             own = None if ends is None else ends[k, rows]
             about = first + n * operator.lag
-            self._waiting.append(_Made(k, about, ahead[k, rows], start, mean, own))
+            self._waiting.append(_Made(k, about, ahead[k, rows], start, observed, mean, own))
 
-    def _judge(self, states: FloatArray) -> None:
+    def _judge(self, states: FloatArray, observed: NDArray[np.bool_]) -> None:
         end, still = self._row + len(states), []
         for made in self._waiting:
             first = max(made.first, self._row)
-            known = slice(first - made.first, max(end - made.first, 0))
-            forecasts = made.forecasts[known]
-            truth = states[first - self._row :][: len(forecasts)]
-            if len(truth):
-                self._sums.add(made.horizon, forecasts, truth, made.start[known], made.mean)
+            last = min(made.first + len(made.forecasts), end)
+            if first < last:
+                here = slice(first - self._row, last - self._row)
+                known = np.arange(first, last) - made.first
+                known = known[observed[here] & made.observed[known]]
+                truth = states[known + made.first - self._row]
+                self._sums.add(
+                    made.horizon, made.forecasts[known], truth, made.start[known], made.mean
+                )
                 if made.intervals is not None:
                     low, high = np.moveaxis(made.intervals[known], -1, 0)
                     inside = np.mean((low <= truth) & (truth <= high), axis=1)

@@ -32,10 +32,25 @@ class Piece:
         The states, n at least 1.
     continued : bool
         Whether they continue the piece before.
+    filled : ndarray of bool of shape (n,), or None
+        Which of them were filled in; None: none.
     """
 
     states: FloatArray
     continued: bool
+    filled: NDArray[np.bool_] | None = None
+
+    @property
+    def observed(self) -> NDArray[np.bool_]:
+        """Which states were not filled in."""
+        return np.ones(len(self.states), dtype=bool) if self.filled is None else ~self.filled
+
+    def split(self, size: int) -> Iterator[Piece]:
+        """Give pieces of at most this many states."""
+        for first in range(0, len(self.states), size):
+            part = slice(first, first + size)
+            filled = None if self.filled is None else self.filled[part]
+            yield Piece(self.states[part], self.continued or first > 0, filled)
 
 
 class Cutter:
@@ -105,37 +120,49 @@ class Cutter:
             return
         self._incomplete = int(len(states) - 1 - rows[-1])
         steps = between + 1.0 if clock is None else self._steps(clock[rows])
-        breaks = (steps < _SHORT) | (steps > _LONG)
-        absent = np.rint(steps) - 1.0
-        filled = (absent >= 1.0) & (absent <= self._fill)
-        filled &= np.abs(steps - np.rint(steps)) <= _WHOLE
-        filled[0] &= self._open
         if clock is not None and times is not None:
             last = times[rows[-1]]
             self.last_time = last if isinstance(last, np.datetime64) else float(last)
             self._last = float(clock[rows[-1]])
-        complete = states[rows]
-        before = np.roll(complete, 1, axis=0)
-        if self._before is not None:
-            before[0] = self._before
-        self._before = complete[-1]
-        cuts = np.flatnonzero((breaks | (between > 0)) & ~filled)
-        for part in np.split(np.arange(len(rows)), cuts):
+        absent = self._absent(steps)
+        breaks = (steps < _SHORT) | (steps > _LONG)
+        cuts = (breaks | (between > 0)) & (absent == 0)
+        ended = breaks & cuts & (between == 0)
+        ended[0] &= self._open
+        self.n_gaps += int(np.count_nonzero(ended))
+        states, filled = self._with_filled(states[rows], absent)
+        starts = (np.cumsum(absent + 1) - 1)[cuts]
+        for part in np.split(np.arange(len(states)), starts):
             if not len(part):
                 continue
-            first = part[0]
-            if first in cuts and self._open:
-                self._open = False
-                self.n_gaps += bool(breaks[first] and not between[first])
+            self._open = self._open and part[0] not in starts
             self.n_trajectories += not self._open
-            found = list(complete[part])
-            for i in np.flatnonzero(filled[part])[::-1]:
-                shares = np.arange(1.0, absent[part[i]] + 1.0) / (absent[part[i]] + 1.0)
-                here, there = before[part[i]], complete[part[i]]
-                found[i:i] = list(here + shares[:, None] * (there - here))
-                self.n_filled += len(shares)
-            yield Piece(np.array(found), self._open)
+            yield Piece(states[part], self._open, filled[part])
             self._open = True
+
+    def _absent(self, steps: FloatArray) -> NDArray[np.int64]:
+        """Give the number of rows to be filled in before each."""
+        whole = np.rint(steps)
+        fits = (whole >= 2.0) & (whole <= self._fill + 1.0) & (np.abs(steps - whole) <= _WHOLE)
+        fits[0] &= self._open
+        return np.where(fits, whole - 1.0, 0.0).astype(np.int64)
+
+    def _with_filled(
+        self, complete: FloatArray, absent: NDArray[np.int64]
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Give the rows with those filled in, and which these are."""
+        before = np.roll(complete, 1, axis=0)
+        before[0] = complete[0] if self._before is None else self._before
+        self._before = complete[-1]
+        self.n_filled += int(absent.sum())
+        # Each row ends `steps` rows, of which the others are filled in.
+        steps = np.repeat(absent + 1, absent + 1)
+        last = np.repeat(np.cumsum(absent + 1), absent + 1)
+        step = np.arange(1, len(steps) + 1) - last + steps
+        here, there = (np.repeat(ends, absent + 1, axis=0) for ends in (before, complete))
+        filled = step < steps
+        between = here + (step / steps)[:, None] * (there - here)
+        return np.where(filled[:, None], between, there), filled
 
     def _find_calendar(self, times: NDArray[Any]) -> None:
         """Find whether the first times are those of a calendar."""
