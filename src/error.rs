@@ -290,6 +290,20 @@ pub enum Error {
         found: usize,
     },
 
+    /// Inputs that end before the longest horizon.
+    #[error(
+        "inputs have {found} rows, but {needed} are needed: one for each of {states} states, and for those after the last up \
+         to the longest horizon"
+    )]
+    ShortInputs {
+        /// States with a forecast.
+        states: usize,
+        /// Rows for these forecasts.
+        needed: usize,
+        /// Rows given.
+        found: usize,
+    },
+
     /// The call was interrupted.
     #[error("the call was interrupted")]
     Interrupted,

@@ -190,9 +190,22 @@ class Koopman:
     def forecast_intervals(
         self, rows: NDArray[np.float64], coverage: float
     ) -> NDArray[np.float64]: ...
-    def ahead(self, T: NDArray[np.float64] | None, lag: int, first: int) -> NDArray[np.float64]: ...
+    @property
+    def n_inputs(self) -> int: ...
+    def ahead(
+        self,
+        T: NDArray[np.float64] | None,
+        under: NDArray[np.float64] | None,
+        lag: int,
+        first: int,
+    ) -> NDArray[np.float64]: ...
     def ahead_intervals(
-        self, T: NDArray[np.float64] | None, lag: int, first: int, coverage: float
+        self,
+        T: NDArray[np.float64] | None,
+        under: NDArray[np.float64] | None,
+        lag: int,
+        first: int,
+        coverage: float,
     ) -> NDArray[np.float64]: ...
     def ahead_deviations(self) -> NDArray[np.float64]: ...
     def ahead_weights(self, lag: int) -> NDArray[np.float64]: ...

@@ -449,6 +449,12 @@ impl Koopman {
         Ok(self.model.read(py)?.n_features())
     }
 
+    /// Inputs of a state.
+    #[getter]
+    fn n_inputs(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.model.read(py)?.operator().n_controls())
+    }
+
     /// Each state of a trajectory (n, d) followed by its delays.
     fn embed<'py>(&self, py: Python<'py>, T: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let states = matrix("X", T)?;
@@ -497,33 +503,40 @@ impl Koopman {
     }
 
     /// Forecasts by all candidates over each of the horizons from successive states with number `first` or later, or the
-    /// latest: (horizons, n, d).
-    #[pyo3(signature = (T, lag, first))]
+    /// latest, under inputs from the first of the states on if there are any: (horizons, n, d).
+    #[pyo3(signature = (T, under, lag, first))]
     fn ahead<'py>(
         &self,
         py: Python<'py>,
         T: Option<&Bound<'py, PyAny>>,
+        under: Option<&Bound<'py, PyAny>>,
         lag: usize,
         first: usize,
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let states = T.map(|states| matrix("X", states)).transpose()?;
-        let states = states.as_ref().map(|states| states.as_array());
-        Ok(self.model.ask(py, |model| model.ahead(states, lag, first))?.into_pyarray(py))
+        let under = under.map(|inputs| matrix("inputs", inputs)).transpose()?;
+        let [states, under] = [states.as_ref(), under.as_ref()].map(|rows| rows.map(|rows| rows.as_array()));
+        Ok(self.model.ask(py, |model| model.ahead(states, under, lag, first))?.into_pyarray(py))
     }
 
     /// Intervals of these (horizons, n, d, 2).
-    #[pyo3(signature = (T, lag, first, coverage))]
+    #[pyo3(signature = (T, under, lag, first, coverage))]
     fn ahead_intervals<'py>(
         &self,
         py: Python<'py>,
         T: Option<&Bound<'py, PyAny>>,
+        under: Option<&Bound<'py, PyAny>>,
         lag: usize,
         first: usize,
         coverage: f64,
     ) -> PyResult<Bound<'py, PyArray4<f64>>> {
         let states = T.map(|states| matrix("X", states)).transpose()?;
-        let states = states.as_ref().map(|states| states.as_array());
-        Ok(self.model.ask(py, |model| model.ahead_intervals(states, lag, first, coverage))?.into_pyarray(py))
+        let under = under.map(|inputs| matrix("inputs", inputs)).transpose()?;
+        let [states, under] = [states.as_ref(), under.as_ref()].map(|rows| rows.map(|rows| rows.as_array()));
+        Ok(self
+            .model
+            .ask(py, |model| model.ahead_intervals(states, under, lag, first, coverage))?
+            .into_pyarray(py))
     }
 
     /// Standard deviations of what comes about these (horizons, d).

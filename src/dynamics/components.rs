@@ -5,6 +5,7 @@ use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 
 use super::Dynamics;
 use super::candidates::{Ahead, CANDIDATES, Candidates, WIDEST};
+use super::horizon::stride;
 use crate::error::{Error, Result};
 use crate::uncertainty::{Calibration, around};
 use crate::validate::check_width;
@@ -12,23 +13,27 @@ use crate::validate::check_width;
 impl Dynamics {
     /// Initial state for this number of components; `None` if candidates are disabled.
     pub(super) fn new_candidates(&self, width: usize, lag: usize) -> Option<Candidates> {
-        let forecaster = self.forecaster.as_ref().filter(|_| self.spec.candidates && width <= WIDEST)?;
-        let rows = forecaster.steps().iter().map(|steps| steps * lag).collect();
-        let strides = forecaster.horizons.iter().map(super::horizon::Horizon::stride).collect();
-        Some(Candidates::new(width, rows, strides, self.spec.period))
+        let horizons = &self.spec.horizons;
+        let there = self.spec.candidates && width <= WIDEST && !horizons.is_empty();
+        let rows = horizons.iter().map(|steps| steps * lag).collect();
+        let strides = horizons.iter().map(|steps| stride(*steps)).collect();
+        let widths = [width, self.operator.n_controls()];
+        there.then(|| Candidates::new(widths, rows, strides, self.spec.period))
     }
 
-    /// Learns the latest state; `operator`: the mixture around the operator for each horizon.
+    /// Learns the latest state, followed by its inputs; `operator`: forecasts around the operator for each horizon, from this
+    /// state, or with inputs of this state.
     pub(super) fn learn_candidates(
         &mut self,
-        state: &[f64],
+        row: &[f64],
         lag: usize,
         continued: bool,
         operator: &Ahead,
         due: &[bool],
     ) {
         let known = self.candidates.take();
-        let Some(mut candidates) = known.or_else(|| self.new_candidates(state.len(), lag)) else { return };
+        let width = row.len() - self.operator.n_controls();
+        let Some(mut candidates) = known.or_else(|| self.new_candidates(width, lag)) else { return };
         let rows: Vec<usize> = self.spec.horizons.iter().map(|steps| steps * lag).collect();
         if candidates.rows() != rows {
             candidates.resize(rows);
@@ -36,7 +41,7 @@ impl Dynamics {
         if !continued {
             candidates.begin();
         }
-        candidates.learn(state, operator, due);
+        candidates.learn(row, operator, due);
         self.candidates = Some(candidates);
     }
 
@@ -53,23 +58,28 @@ impl Dynamics {
     /// Forecast over each horizon by all candidates, from each of these consecutive states, `lag`
     /// per step, from number `first` on, or from the state learned last: (horizons, n, d). If the
     /// first of them are those learned last, the others continue from the full state.
+    ///
+    /// `under`: for a system with inputs, those that act on each of the states and after the last, up to the longest
+    /// horizon: (n - 1 + longest, k) or more.
     pub fn ahead(
         &self,
         states: Option<ArrayView2<'_, f64>>,
+        under: Option<ArrayView2<'_, f64>>,
         lag: usize,
         first: usize,
     ) -> Result<Array3<f64>> {
-        self.all_ahead(states, lag, first).map(|[made, _]| made)
+        self.all_ahead(states, under, lag, first).map(|[made, _]| made)
     }
 
     /// The same, and factors by which errors are expected to be larger than along the stream.
     fn all_ahead(
         &self,
         states: Option<ArrayView2<'_, f64>>,
+        under: Option<ArrayView2<'_, f64>>,
         lag: usize,
         first: usize,
     ) -> Result<[Array3<f64>; 2]> {
-        let all = self.each_ahead(states, lag, first)?;
+        let all = self.each_ahead(states, under, lag, first)?;
         let candidates = self.asked()?;
         let shape = (candidates.rows().len(), all.len(), candidates.width());
         Ok([0, 1].map(|part| Array3::from_shape_fn(shape, |(k, i, c)| all[i][part][k][c])))
@@ -78,59 +88,86 @@ impl Dynamics {
     fn each_ahead(
         &self,
         states: Option<ArrayView2<'_, f64>>,
+        under: Option<ArrayView2<'_, f64>>,
         lag: usize,
         first: usize,
     ) -> Result<Vec<[Ahead; 2]>> {
         let candidates = self.asked()?;
         self.check_lag(lag)?;
+        let under = self.checked_inputs(under, states.map_or(1, |states| states.nrows().max(1)))?;
+        // Inputs from the state with this number on.
+        let from = |i: usize| under.slice(s![i..i + self.longest(), ..]);
         let Some(states) = states else {
-            let tail = self.tail.as_ref().ok_or(Error::NoTrajectory)?;
-            return Ok(vec![candidates.forecasts(&self.operator_ahead(tail.view(), lag)?)]);
+            let tail = self.learned_end().ok_or(Error::NoTrajectory)?;
+            return Ok(vec![candidates.forecasts(&self.operator_ahead(tail, from(0), lag)?, from(0))]);
         };
         check_width("X", Some(candidates.width()), states.ncols())?;
         let overlap = self.overlap(states);
-        let tail = self.tail.as_ref().filter(|_| overlap > 0);
+        let tail = self.learned_end().filter(|_| overlap > 0);
         let mut model = candidates.clone();
         model.begin();
         let mut out = Vec::with_capacity(states.nrows().saturating_sub(first));
+        let reach = self.reach(lag) + self.spec.delays.span() + 1;
         let ask = |model: &Candidates, known: ArrayView2<'_, f64>, i: usize| {
-            let from = (i + 1).saturating_sub(self.reach(lag) + self.spec.delays.span() + 1);
-            Ok(model.forecasts(&self.operator_ahead(known.slice(s![from..=i, ..]), lag)?))
+            let latest = known.slice(s![known.nrows().saturating_sub(reach).., ..]);
+            Ok(model.forecasts(&self.operator_ahead(latest, from(i), lag)?, from(i)))
         };
+        let row = |i: usize| states.row(i).iter().chain(under.row(i)).copied().collect::<Vec<f64>>();
         for i in 0..overlap.saturating_sub(1).max(if tail.is_some() { 0 } else { states.nrows() }) {
-            model.advance(&states.row(i).to_vec());
+            model.advance(&row(i));
             if i >= first {
-                out.push(ask(&model, states, i)?);
+                out.push(ask(&model, states.slice(s![..=i, ..]), i)?);
             }
         }
         let Some(tail) = tail else { return Ok(out) };
         // From here on the state contains everything learned.
-        let all = concatenate![Axis(0), tail.view(), states.slice(s![overlap.., ..])];
+        let all = concatenate![Axis(0), tail, states.slice(s![overlap.., ..])];
         model = candidates.clone();
-        for i in tail.nrows() - 1..all.nrows() {
-            if i >= tail.nrows() {
-                model.advance(&all.row(i).to_vec());
+        model.drive(from(overlap - 1));
+        for i in overlap - 1..states.nrows() {
+            if i >= overlap {
+                model.advance(&row(i));
             }
-            if i + overlap >= first + tail.nrows() {
-                out.push(ask(&model, all.view(), i)?);
+            if i >= first {
+                out.push(ask(&model, all.slice(s![..tail.nrows() + i + 1 - overlap, ..]), i)?);
             }
         }
         Ok(out)
     }
 
-    /// Number of leading states that equal the last ones learned.
+    /// The states learned last, without inputs.
+    fn learned_end(&self) -> Option<ArrayView2<'_, f64>> {
+        let inputs = self.operator.n_controls();
+        self.tail.as_ref().map(|tail| tail.slice(s![.., ..tail.ncols() - inputs]))
+    }
+
+    /// Number of leading states that equal the last ones learned. If others follow, and the same states had occurred before,
+    /// as whole numbers do, they need not be the same.
     fn overlap(&self, states: ArrayView2<'_, f64>) -> usize {
-        let Some(tail) = &self.tail else { return 0 };
+        let Some(tail) = self.learned_end() else { return 0 };
         let ends = |end: &usize| {
             let k = tail.nrows().min(*end);
             tail.slice(s![tail.nrows() - k.., ..]) == states.slice(s![end - k..*end, ..])
         };
-        (1..=states.nrows()).rev().find(ends).unwrap_or(0)
+        let certain = |end: &usize| {
+            let known =
+                self.candidates.as_ref().is_some_and(|model| model.knows(states.slice(s![..*end, ..])));
+            *end == states.nrows() || !known
+        };
+        (1..=states.nrows()).rev().find(ends).filter(certain).unwrap_or(0)
     }
 
-    /// Forecast of the mixture around the operator from the last of these states; empty if they are
-    /// too few.
-    fn operator_ahead(&self, states: ArrayView2<'_, f64>, lag: usize) -> Result<Ahead> {
+    /// Forecast of the mixture around the operator, or with inputs of the operator, from the last of these states; empty if
+    /// they are too few.
+    fn operator_ahead(
+        &self,
+        states: ArrayView2<'_, f64>,
+        under: ArrayView2<'_, f64>,
+        lag: usize,
+    ) -> Result<Ahead> {
+        if self.driven.is_some() {
+            return self.expected_under(states, under);
+        }
         let span = self.spec.delays.span();
         if self.operator.n_seen() < 2 || states.nrows() <= span {
             return Ok(Vec::new());
@@ -146,12 +183,13 @@ impl Dynamics {
     pub fn ahead_intervals(
         &self,
         states: Option<ArrayView2<'_, f64>>,
+        under: Option<ArrayView2<'_, f64>>,
         lag: usize,
         first: usize,
         coverage: f64,
     ) -> Result<Array4<f64>> {
         let coverage = Calibration::check(coverage)?;
-        let [made, wider] = self.all_ahead(states, lag, first)?;
+        let [made, wider] = self.all_ahead(states, under, lag, first)?;
         let candidates = self.asked()?;
         let (horizons, n, d) = made.dim();
         let mut out = Array4::zeros((horizons, n, d, 2));
@@ -170,13 +208,16 @@ impl Dynamics {
         Ok(Array2::from_shape_fn(shape, |(k, c)| candidates.deviation(k, c)))
     }
 
-    /// Weights of the [kinds](CANDIDATES) in the forecast from the state learned last: (kinds,
+    /// Weights of the [kinds](CANDIDATES) in the forecast from the state learned last, with inputs held at theirs: (kinds,
     /// horizons, d).
     pub fn ahead_weights(&self, lag: usize) -> Result<Array3<f64>> {
         let candidates = self.asked()?;
         self.check_lag(lag)?;
         let tail = self.tail.as_ref().ok_or(Error::NoTrajectory)?;
-        let weights = candidates.weights(&self.operator_ahead(tail.view(), lag)?);
+        let (states, inputs) = tail.view().split_at(Axis(1), candidates.width());
+        let held = inputs.row(tail.nrows() - 1);
+        let under = held.broadcast((self.longest(), held.len())).ok_or(Error::NoTrajectory)?;
+        let weights = candidates.weights(&self.operator_ahead(states, under, lag)?, under);
         let shape = (CANDIDATES.len(), candidates.rows().len(), candidates.width());
         Ok(Array3::from_shape_fn(shape, |(kind, k, c)| weights[kind][k][c]))
     }

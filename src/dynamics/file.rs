@@ -4,9 +4,10 @@ use ndarray::Array2;
 use serde_json::Value;
 
 use super::candidates::{Candidates, WIDEST};
+use super::driven::Driven;
 use super::forecaster::Forecaster;
 use super::readouts::Readouts;
-use super::selection::tolerance_of;
+use super::selection::{is_chosen, tolerance_of};
 use super::{Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
@@ -40,6 +41,9 @@ impl Dynamics {
         }
         if let Some(forecaster) = &self.forecaster {
             forecaster.write(&mut out)?;
+        }
+        if let Some(driven) = &self.driven {
+            driven.write(&mut out)?;
         }
         if let Some(candidates) = &self.candidates {
             let numbers = candidates.numbers();
@@ -75,6 +79,9 @@ impl Dynamics {
         if let Some(forecaster) = &mut model.forecaster {
             let examples = model.warm_up.is_some();
             forecaster.read(from, &model.operator, spec.delays.blocks(), examples)?;
+        }
+        if model.driven.is_some() {
+            model.driven = Some(Driven::read(from, &model.operator)?);
         }
         if from.has("candidates.width") {
             model.candidates = Some(model.read_candidates(from)?);
@@ -127,6 +134,12 @@ impl DynamicsSpec {
             matches!(made.kernel, KernelSpec::Gaussian { .. } | KernelSpec::Polynomial { degree: 1, .. });
         if self.choice.bandwidth && chosen {
             expected.kernel = made.kernel.clone();
+        }
+        if let (Some(own), Some(its)) = (&mut expected.control, &made.control)
+            && is_chosen(&own.kernel)
+            && matches!(its.kernel, KernelSpec::Gaussian { .. } | KernelSpec::Product { .. })
+        {
+            own.kernel = its.kernel.clone();
         }
         if let (true, LearnerSpec::Ridge(own), LearnerSpec::Ridge(its)) =
             (self.choice.regularization, &mut expected.learner, &made.learner)

@@ -9,7 +9,7 @@
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
 use super::candidates::Ahead;
-use super::horizon::{FORECASTS, Horizon};
+use super::horizon::{FORECASTS, Horizon, is_due, stride};
 use super::learned::{DelayEmbedding, Learned};
 use super::readouts::Readouts;
 use super::statistics::Seen;
@@ -57,11 +57,6 @@ impl Forecaster {
         self.horizons.iter().map(|horizon| horizon.steps).collect()
     }
 
-    /// Longest horizon.
-    pub fn longest(&self) -> usize {
-        self.horizons.iter().map(|horizon| horizon.steps).max().unwrap_or(0)
-    }
-
     /// Starts another trajectory.
     pub fn begin(&mut self) {
         self.horizons.iter_mut().for_each(Horizon::end_trajectory);
@@ -82,7 +77,7 @@ impl Forecaster {
 
     /// Which horizons have their forecasts from the latest state judged.
     pub fn due(&self) -> Vec<bool> {
-        self.horizons.iter().map(|horizon| horizon.is_due(self.seen.count)).collect()
+        self.horizons.iter().map(|horizon| is_due(stride(horizon.steps), self.seen.count)).collect()
     }
 
     /// Computes and stores forecasts from the latest state with its delays (1, D), also given on

@@ -23,6 +23,17 @@ const JUDGED: usize = 10;
 /// Golden section, whose multiples are most evenly distributed modulo 1.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
+/// Mean distance of judged states.
+pub(super) fn stride(steps: usize) -> usize {
+    (steps / JUDGED).max(1)
+}
+
+/// Whether a forecast from the state with this number is judged. At equal distances only a few phases of an oscillation
+/// would be.
+pub(super) fn is_due(stride: usize, count: u64) -> bool {
+    (count as f64 * GOLDEN).fract() * (stride as f64) < 1.0
+}
+
 /// State of one horizon.
 #[derive(Clone, Debug)]
 pub(super) struct Horizon {
@@ -51,23 +62,12 @@ impl Horizon {
         self.waiting.clear();
     }
 
-    /// Mean distance of judged states.
-    pub fn stride(&self) -> usize {
-        (self.steps / JUDGED).max(1)
-    }
-
-    /// Whether a forecast from the state with this number is judged. At equal distances only a few
-    /// phases of an oscillation would be.
-    pub fn is_due(&self, count: u64) -> bool {
-        (count as f64 * GOLDEN).fract() * (self.stride() as f64) < 1.0
-    }
-
     /// Judges the forecast of the new state, `lag` states per step, with these weights of squared
     /// errors. `keep`: factor on the weight of past states.
     pub fn judge(&mut self, state: &[f64], lag: usize, counts: &[f64], keep: f64) {
         let Some(made) = self.waiting.take(self.steps * lag) else { return };
         self.blend.learn(&made.kinds, state, counts);
-        self.errors.meet(&made.mixed, &made.issued, state, keep.powf(self.stride() as f64));
+        self.errors.meet(&made.mixed, &made.issued, state, keep.powf(stride(self.steps) as f64));
     }
 
     /// Stores forecasts of all kinds until their outcome, or records that there are none; returns

@@ -51,7 +51,7 @@ impl Merge for Dynamics {
 impl Dynamics {
     /// Refuses components that are not sums over rows.
     fn check_adds(&self) -> Result<()> {
-        if self.forecaster.is_none() {
+        if self.spec.horizons.is_empty() {
             return Ok(());
         }
         Err(Error::merge("weights of forecasts depend on the order of the states; leave out horizons"))

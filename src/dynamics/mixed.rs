@@ -32,7 +32,8 @@ impl DynamicsSpec {
         for (k, horizon) in self.horizons.iter().enumerate() {
             in_range("horizons", horizon, (1..=FURTHEST).contains(horizon), "from 1 to 100,000")?;
             in_range("horizons", horizon, !self.horizons[..k].contains(horizon), "all different")?;
-            in_range("horizons", horizon, self.operator.control.is_none(), "none for a system with inputs")?;
+            let possible = self.operator.control.is_none() || self.candidates;
+            in_range("horizons", horizon, possible, "none for a system with inputs and without candidates")?;
         }
         if let Some(period) = self.period {
             in_range("period", period, (2..=FURTHEST).contains(&period), "from 2 to 100,000")?;
@@ -45,16 +46,21 @@ impl DynamicsSpec {
         }
         let new =
             || Forecaster::new(&self.horizons, self.period, &operator.spec().learner, self.learns_first());
-        (!self.horizons.is_empty()).then(new).transpose()
+        (!self.horizons.is_empty() && self.operator.control.is_none()).then(new).transpose()
     }
 }
 
 impl Dynamics {
+    /// Longest horizon; 0 without one.
+    pub(super) fn longest(&self) -> usize {
+        self.spec.horizons.iter().max().copied().unwrap_or(0)
+    }
+
     /// Number of past states that forecasts use, besides the latest with its delays, `lag` states
     /// per step.
     pub(super) fn reach(&self, lag: usize) -> usize {
         let period = self.spec.period.unwrap_or(0);
-        self.forecaster.as_ref().map_or(0, |forecaster| (forecaster.longest() * lag).max(period))
+        (self.longest() * lag).max(period)
     }
 
     /// Learns a trajectory state by state: before each, due forecasts are judged, and others made.
@@ -71,12 +77,21 @@ impl Dynamics {
                 return Ok(i);
             }
             let row = x.slice(s![i..=i, ..]);
-            let learned = self.follow_and_judge_one(row, lag, continued || i > 0);
-            if let Err(error) = learned {
-                if let Some(before) = before {
-                    *self = before;
+            let continued = continued || i > 0;
+            let learned = if self.driven.is_some() {
+                self.follow_and_judge_driven(row, lag, continued)
+            } else {
+                self.follow_and_judge_one(row, lag, continued).map(|()| true)
+            };
+            match learned {
+                Ok(true) => {}
+                Ok(false) => return Ok(i),
+                Err(error) => {
+                    if let Some(before) = before {
+                        *self = before;
+                    }
+                    return Err(error.shifted(i));
                 }
-                return Err(error.shifted(i));
             }
         }
         Ok(x.nrows())

@@ -9,6 +9,7 @@ mod blend;
 mod candidates;
 mod components;
 mod delays;
+mod driven;
 mod errors;
 mod file;
 mod forecaster;
@@ -45,6 +46,7 @@ use crate::koopman::{Koopman, KoopmanSpec};
 use crate::online::warm_up::WarmUp;
 use crate::persist::check_params;
 use candidates::Candidates;
+use driven::Driven;
 use forecaster::Forecaster;
 
 /// The Koopman operator of a system, from raw states.
@@ -84,6 +86,8 @@ pub struct Dynamics {
     tail: Option<Array2<f64>>,
     /// Mixtures of forecasts, if there are horizons.
     forecaster: Option<Forecaster>,
+    /// Instead of these, with inputs.
+    driven: Option<Driven>,
     /// Forecasts of single components, from the first state on.
     candidates: Option<Candidates>,
 }
@@ -116,6 +120,7 @@ impl Dynamics {
             warm_up,
             tail: None,
             forecaster,
+            driven: spec.driven(),
             candidates: None,
             spec,
         })
@@ -160,7 +165,7 @@ impl Dynamics {
 
     /// Whether it is only an operator.
     fn is_plain(&self) -> bool {
-        !self.spec.learns_first() && self.spec.delays.count == 0 && self.forecaster.is_none()
+        !self.spec.learns_first() && self.spec.delays.count == 0 && self.spec.horizons.is_empty()
     }
 
     /// The stored states, each followed by its delays and inputs, in the user's units.
@@ -213,6 +218,7 @@ impl From<Koopman> for Dynamics {
             warm_up: None,
             tail,
             forecaster: None,
+            driven: None,
             candidates: None,
         }
     }

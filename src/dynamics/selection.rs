@@ -103,11 +103,16 @@ pub(super) fn choose(
     Ok(Choice { operator, units: scales[found.scale].clone() })
 }
 
+/// Whether inputs have the default kernel, whose bandwidth is chosen.
+pub(super) fn is_chosen(control: &KernelSpec) -> bool {
+    matches!(control, KernelSpec::Gaussian { bandwidth: None })
+}
+
 /// The same with the bandwidth of each input (n, k) in units of its deviation, if inputs have the default kernel.
 fn with_bandwidths_of_inputs(spec: &DynamicsSpec, inputs: ArrayView2<'_, f64>) -> DynamicsSpec {
     let mut spec = spec.clone();
     if let Some(control) = &mut spec.operator.control
-        && matches!(control.kernel, KernelSpec::Gaussian { bandwidth: None })
+        && is_chosen(&control.kernel)
     {
         let units = Units::each(inputs);
         let unit = (control.width as f64).sqrt();

@@ -25,7 +25,7 @@ impl Dynamics {
         mut should_continue: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check_trajectory(x, lag, continued)?;
-        if self.forecaster.is_some() {
+        if !self.spec.horizons.is_empty() {
             return self.follow_and_judge(x, lag, continued, &mut should_continue);
         }
         self.follow_part(x, lag, continued, &mut should_continue)
@@ -99,6 +99,7 @@ impl Dynamics {
             let least = (x.ncols() <= inputs).then_some(1 + inputs);
             check_width("X", self.n_features().map(|width| width + inputs).or(least), x.ncols())?;
             check_finite("X", x)?;
+            self.check_driven(lag, x.ncols() - inputs)?;
         }
         match &self.tail {
             Some(tail) if continued && tail.ncols() != x.ncols() => {
@@ -113,7 +114,7 @@ impl Dynamics {
     pub(super) fn check_lag(&self, lag: usize) -> Result<()> {
         in_range("lag", lag, lag > 0, "at least 1")?;
         in_range("lag", lag, lag <= MOST_STATES, "at most 1,000,000,000 states")?;
-        let rows = self.forecaster.as_ref().map_or(0, |forecaster| forecaster.longest().saturating_mul(lag));
+        let rows = self.longest().saturating_mul(lag);
         in_range("lag", lag, rows <= candidates::FURTHEST, "at most 1,000,000 rows to the longest horizon")?;
         Ok(())
     }

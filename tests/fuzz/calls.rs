@@ -151,7 +151,8 @@ pub fn follow(choices: &mut Choices<'_>) {
     let horizons = if forecasts { json!([1, 1 + choices.below(3) + 1]) } else { json!([]) };
     let candidates = forecasts && choices.once_in(2);
     let period = if forecasts && choices.once_in(2) { json!(4) } else { Value::Null };
-    let spec = json!({
+    let inputs = if choices.once_in(3) { 1 + choices.below(2) } else { 0 };
+    let mut spec = json!({
         "choice": {"bandwidth": choices.once_in(2), "regularization": false, "tolerance": choices.once_in(2)},
         "candidates": candidates,
         "delays": {"count": count, "step": 1},
@@ -166,6 +167,10 @@ pub fn follow(choices: &mut Choices<'_>) {
         "standardize": choices.below(4) > 0,
         "warm_up": *choices.pick(&[0, 16, 2048])
     });
+    if inputs > 0 {
+        let kernel = json!({"bandwidth": null, "type": "gaussian"});
+        spec["operator"]["control"] = json!({"width": inputs, "kernel": kernel});
+    }
     record(&spec);
     let Ok(spec) = serde_json::from_value::<DynamicsSpec>(spec) else { return };
     let Ok(mut model) = spec.build() else { return };
@@ -182,13 +187,14 @@ pub fn follow(choices: &mut Choices<'_>) {
         let n = 1 + choices.below(40);
         let (kind, continued) =
             (if choices.once_in(4) { choices.below(7) } else { kind }, round > 0 && choices.once_in(2));
-        let x = states(n, width, kind, start, choices);
+        let x = states(n, width + inputs, kind, start, choices);
+        let alone = x.slice(s![.., ..width]).to_owned();
         start += n;
         let (pairs, mut bad) = (count == 0 && choices.once_in(3), x.clone());
         bad[(n - 1, choices.below(width))] = *choices.pick(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY]);
         let learn = |model: &mut Dynamics, x: &Array2<f64>| {
             if pairs {
-                model.learn(x.view(), x.mapv(|value| 0.9 * value).view())
+                model.learn(x.view(), alone.mapv(|value| 0.9 * value).view())
             } else {
                 model.follow(x.view(), 1, continued)
             }
@@ -207,8 +213,8 @@ pub fn follow(choices: &mut Choices<'_>) {
                 assert!(saved(&model).is_ok_and(|bytes| bytes == learned), "an error changed the model");
             }
         }
-        look_at_candidates(&model, &x);
-        if let Ok(rows) = model.forecast_rows(x.view(), 1)
+        look_at_candidates(&model, &alone);
+        if let Ok(rows) = model.forecast_rows(alone.view(), 1)
             && let (Ok(made), Ok(ends)) =
                 (model.forecasts(rows.view()), model.forecast_intervals(rows.view(), 0.5))
         {

@@ -84,7 +84,7 @@ fn learned(name: &str, entry: Entry) -> Result<Vec<u8>> {
         }
         "dynamics" => {
             let mut dynamics = specified::<DynamicsSpec>(entry.spec).build()?;
-            dynamics.follow(next, 1, false)?;
+            dynamics.follow(x.slice(s![.., 1..3 + dynamics.operator().n_controls()]), 1, false)?;
             dynamics.to_bytes(Value::Null)
         }
         "control" => {
@@ -247,12 +247,15 @@ pub fn look_at_candidates(dynamics: &Dynamics, states: &Array2<f64>) {
         let is_share = |weight: &f64| (0.0..1.0 + 1e-9).contains(weight);
         assert!(weights.iter().all(is_share), "a weight is no share: {weights}");
     }
+    let longest = dynamics.spec().horizons.iter().max().copied().unwrap_or(1).min(100);
+    let inputs = rows(states.nrows() + longest, dynamics.operator().n_controls().max(1));
+    let under = (dynamics.operator().n_controls() > 0).then(|| inputs.view());
     for from in [None, Some(states.view())] {
-        if let Ok(made) = dynamics.ahead(from, 1, 0) {
+        if let Ok(made) = dynamics.ahead(from, under, 1, 0) {
             assert!(made.iter().all(|value| value.is_finite()), "a forecast by candidates is no number");
         }
         for coverage in [0.1, 0.5, 0.9, 0.999] {
-            if let Ok(ends) = dynamics.ahead_intervals(from, 1, 0, coverage) {
+            if let Ok(ends) = dynamics.ahead_intervals(from, under, 1, 0, coverage) {
                 assert!(ends.iter().all(|end| !end.is_nan()), "an end of an interval is no number");
             }
         }
@@ -266,9 +269,10 @@ pub fn use_dynamics(mut dynamics: Dynamics) {
     round_trip(&dynamics, save, load);
     let width = dynamics.latest().map_or(2, |tail| tail.ncols()).min(WIDEST);
     let states = rows(8, width);
+    let driven = rows(8, width + dynamics.operator().n_controls().min(WIDEST));
     look_at(&dynamics, &states);
     for continued in [true, false] {
-        if dynamics.follow(states.view(), 1, continued).is_ok() {
+        if dynamics.follow(driven.view(), 1, continued).is_ok() {
             look_at(&dynamics, &states);
             round_trip(&dynamics, save, load);
         }

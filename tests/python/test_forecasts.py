@@ -349,3 +349,25 @@ def test_a_gap_before_a_search_for_periods_costs_one_season_too(learned: int) ->
         made.append(model.forecast()[:, 0, 0] - more[[row, row + 9], 0])
         model.partial_fit(more[row : row + 1])
     assert (np.sqrt(np.mean(np.square(made), axis=0)) < (1.5, 1.6)).all()
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+def test_a_history_of_whole_numbers_is_not_taken_for_what_was_learned() -> None:
+    counts = np.tile([5.0, 7.0, 9.0, 12.0, 9.0, 7.0], 60) + rng(1).integers(0, 3, 360)
+    model = ks.Forecaster((1, 3)).fit(counts[:, None])
+    window = counts[100:130, None]
+    window[0] = counts[-1]
+    made = model.forecast(window)[:, -1, 0]
+    np.testing.assert_allclose(made, [counts[130], counts[132]], atol=3.0)
+    # The last state alone, and states of which all were learned, continue.
+    np.testing.assert_array_equal(model.forecast(counts[-1:, None]), model.forecast())
+    np.testing.assert_allclose(model.forecast(counts[-9:, None])[:, -1:], model.forecast())
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+def test_a_trajectory_after_a_gap_may_begin_with_one_state() -> None:
+    T = seasonal(300, 12)
+    one, other = (ks.Forecaster((1, 3)).partial_fit(T[:200]) for _ in range(2))
+    one.partial_fit(T[250:280], continued=False)
+    other.partial_fit(T[250:251], continued=False).partial_fit(T[251:280])
+    assert one._core.to_bytes() == other._core.to_bytes()

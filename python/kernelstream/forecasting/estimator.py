@@ -19,6 +19,7 @@ from kernelstream.estimators.model_file import decode_parameters, encode_paramet
 from kernelstream.estimators.validation import rows_of, whole_number
 from kernelstream.forecasting.skill import Mixtures
 from kernelstream.koopman.estimator import Koopman, fitted_operator
+from kernelstream.koopman.inputs import joined_pieces, rows_of_inputs
 from kernelstream.koopman.learning import Warned, core_spec, reporting, warn_of_learned
 from kernelstream.koopman.queries import span_of
 from kernelstream.koopman.skill import Skill, skill_of, steps_of
@@ -49,6 +50,13 @@ def delays_of(width: int) -> int:
     return _DELAYS if width == 1 else _FEW_DELAYS
 
 
+def _width_of(inputs: Any) -> int:
+    """Count the inputs of a state."""
+    if inputs is None:
+        return 0
+    return 1 if np.ndim(first := as_trajectories(inputs)[0]) == 1 else int(np.shape(first)[1])
+
+
 class Forecaster(StreamEstimator):
     """Forecasts of trajectories over several horizons, with intervals: one pass, constant memory.
 
@@ -61,6 +69,12 @@ class Forecaster(StreamEstimator):
     `partial_fit`. `fit` ends the warm-up, and so chooses parameters from all of fewer pairs than
     the next choice along the stream would wait for.
 
+    What is imposed on the system or known in advance, such as a valve, a price or the weather of
+    tomorrow, are **inputs**, given beside the states: regressions and the operator learn what they
+    do, and forecasts are made under those that will act, see `forecast`. The input of a row acts
+    from its state until the next. What acts on the state of the same row, as the temperature of an
+    hour on the load of this hour, belongs to the row before: ``inputs=Z[1:]`` with ``T[:-1]``.
+
     Parameters
     ----------
     horizons : int or sequence of int, default=(1,)
@@ -70,7 +84,7 @@ class Forecaster(StreamEstimator):
     operator : Koopman, optional
         The parameters of the operator: kernel, delays, lag, time step. It is not fitted; what was
         learned is `operator_`. None: a ``Koopman`` with 8 delays of one component, with 2 of up to
-        64, and with none of more. Operators with inputs are not supported.
+        64, and with none of more.
     period : int, optional
         States in a season, 2 or more, such as 24 of hourly ones. None: up to two are looked for
         each time that the number of rows has grown by a third, see `periods_`.
@@ -99,6 +113,8 @@ class Forecaster(StreamEstimator):
         Number of stored states.
     n_features_in_ : int
         Number of components of a state.
+    n_inputs_ : int
+        Number of inputs.
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
         Column names, if the first states were a data frame.
 
@@ -113,6 +129,16 @@ class Forecaster(StreamEstimator):
     True
     >>> model.forecast_interval(coverage=0.9).shape
     (3, 1, 2, 2)
+
+    Under inputs, here a heater that is switched on and off:
+
+    >>> heat = np.random.default_rng(0).integers(0, 2, size=600)
+    >>> room = np.zeros((600, 1))
+    >>> for i in range(599):
+    ...     room[i + 1] = 0.9 * room[i] + heat[i]
+    >>> model = ks.Forecaster([1, 12]).fit(room[:500], inputs=heat[:500])
+    >>> bool(np.abs(model.forecast(inputs=heat[499:511])[:, 0, 0] - room[[500, 511]]).max() < 0.01)
+    True
     """
 
     _core_class = _core.Koopman
@@ -139,6 +165,7 @@ class Forecaster(StreamEstimator):
         T: ArrayLike | Sequence[ArrayLike],
         y: None = None,  # noqa: ARG002  (for pipelines)
         *,
+        inputs: ArrayLike | Sequence[ArrayLike] | None = None,
         verbose: bool = False,
     ) -> Self:
         """Reset, then learn one or several trajectories in one pass.
@@ -149,6 +176,9 @@ class Forecaster(StreamEstimator):
             As in `partial_fit`.
         y : None
             Not used; for pipelines.
+        inputs : array-like of shape (n_times, n_inputs), or several, optional
+            The inputs that act from each state on until the next, in the form of `T`: always, or
+            never. The last one of a call counts once its trajectory is continued.
         verbose : bool, default=False
             Show a progress bar if the call takes longer than a second (needs ``rich``).
 
@@ -164,10 +194,10 @@ class Forecaster(StreamEstimator):
             than the lag; the model is unchanged.
         """
         with self._learning(reset=True) as model:
-            model._learn(T, continued=False, verbose=verbose)
+            model._learn(T, inputs, continued=False, verbose=verbose)
             model._core.flush()  # ends the warm-up
         self._warned().clear()
-        warn_of_learned(self.operator_, self._warned())
+        self._warn()
         return self
 
     def partial_fit(
@@ -175,6 +205,7 @@ class Forecaster(StreamEstimator):
         T: ArrayLike | Sequence[ArrayLike],
         y: None = None,  # noqa: ARG002  (for pipelines)
         *,
+        inputs: ArrayLike | Sequence[ArrayLike] | None = None,
         continued: bool = True,
         verbose: bool = False,
     ) -> Self:
@@ -188,6 +219,9 @@ or sequence of array-likes of shape (n_times, n_features)
             first continues the one before.
         y : None
             Not used; for pipelines.
+        inputs : array-like of shape (n_times, n_inputs), or several, optional
+            The inputs that act from each state on until the next, in the form of `T`: always, or
+            never. The last one of a call counts once its trajectory is continued.
         continued : bool, default=True
             Whether the first state follows the last one of the previous call (the first call
             begins a trajectory). False: a new trajectory begins.
@@ -208,21 +242,27 @@ or sequence of array-likes of shape (n_times, n_features)
             Ctrl-C; the states processed until then stay learned (see ``n_seen_``).
         """
         with self._learning() as model:
-            model._learn(T, continued=continued, verbose=verbose)
-        warn_of_learned(self.operator_, self._warned())
+            model._learn(T, inputs, continued=continued, begins=True, verbose=verbose)
+        self._warn()
         return self
 
-    def _learn(self, T: Any, *, continued: bool, verbose: bool) -> None:
+    def _learn(
+        self, T: Any, inputs: Any, *, continued: bool, verbose: bool, begins: bool = False
+    ) -> None:
         reset = not self.__sklearn_is_fitted__()
         pieces = [
             rows_of(self, piece, reset=reset and i == 0, named=False)
             for i, piece in enumerate(as_trajectories(T))
         ]
-        operator = self._operator()
+        operator = self._operator(_width_of(inputs))
+        pieces = joined_pieces(pieces, inputs, operator.n_inputs)
         lag = whole_number("lag", operator.lag)
-        span = 0 if self._by_component() else span_of(operator)
+        by_component = self._by_component()
+        span = 0 if by_component else span_of(operator)
         names = getattr(self, "feature_names_in_", None)
-        check_trajectories(pieces, lag, continued=continued, span=span, names=names)
+        # A trajectory of single components may begin with a single state.
+        continued_or_begun = continued or (begins and by_component)
+        check_trajectories(pieces, lag, continued=continued_or_begun, span=span, names=names)
         if reset:
             self._core = _core.Koopman(json.dumps(self._core_spec(operator)))
         n_states = sum(map(len, pieces))
@@ -233,8 +273,12 @@ or sequence of array-likes of shape (n_times, n_features)
             self._core.follow(pieces, lag, continued, report)
         warn_of_codes(pieces, names)
 
-    def _operator(self) -> Koopman:
-        operator = Koopman(n_delays=self._delays()) if self.operator is None else self.operator
+    def _operator(self, n_inputs: int = 0) -> Koopman:
+        operator = self.operator
+        if operator is None:
+            core = vars(self).get("_core")
+            n_inputs = n_inputs if core is None else core.n_inputs
+            operator = Koopman(n_delays=self._delays(), n_inputs=n_inputs)
         if not isinstance(operator, Koopman):
             raise TypeError(f"operator must be a Koopman, got {operator!r}")
         return operator
@@ -260,6 +304,10 @@ or sequence of array-likes of shape (n_times, n_features)
             "period": None if self.period is None else whole_number("period", self.period),
         }
 
+    def _warn(self) -> None:
+        chosen = self.operator is not None or not self._by_component()
+        warn_of_learned(self.operator_, self._warned(), chosen=chosen)
+
     def _warned(self) -> Warned:
         """Give the warnings that were given, which files do without."""
         return cast(Warned, vars(self).setdefault("_warnings", set()))
@@ -268,16 +316,28 @@ or sequence of array-likes of shape (n_times, n_features)
 
     @overload
     def forecast(  # numpydoc ignore=GL08
-        self, X: ArrayLike | None = ..., *, return_std: Literal[False] = ...
+        self,
+        X: ArrayLike | None = ...,
+        *,
+        inputs: ArrayLike | None = ...,
+        return_std: Literal[False] = ...,
     ) -> FloatArray: ...
 
     @overload
     def forecast(  # numpydoc ignore=GL08
-        self, X: ArrayLike | None = ..., *, return_std: Literal[True]
+        self,
+        X: ArrayLike | None = ...,
+        *,
+        inputs: ArrayLike | None = ...,
+        return_std: Literal[True],
     ) -> tuple[FloatArray, FloatArray]: ...
 
     def forecast(
-        self, X: ArrayLike | None = None, *, return_std: bool = False
+        self,
+        X: ArrayLike | None = None,
+        *,
+        inputs: ArrayLike | None = None,
+        return_std: bool = False,
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Forecast the state over each of the `horizons`, by the mixture that did best so far.
 
@@ -300,6 +360,12 @@ or sequence of array-likes of shape (n_times, n_features)
         trajectories learned, for each component of the state. Every forecast was issued before its
         target was learned: in the long run the mixture is little worse than the best of them.
 
+        With inputs, autoregressions and direct least squares have recent inputs as further
+        regressors (ARX models; L. Ljung, "System identification", 1999), and the operator is that
+        of states and inputs, single steps of it as by `Koopman.predict`. Forecasts are compared
+        with their targets once the inputs in between are known, and then those of the operator are
+        of a copy from before they were learned: files of such models are three times as large.
+
         Parameters
         ----------
         X : array-like of shape (n, n_features) or (n, n_times, n_features), optional
@@ -309,6 +375,11 @@ or sequence of array-likes of shape (n_times, n_features)
             learned before is known too. Or n such histories, with a forecast from the last state of
             each. Without `candidates`, initial states, with delays as for `Koopman.predict`. None:
             the last state of the trajectory learned last.
+        inputs : array-like of shape (n - 1 + longest, n_inputs), or (n, n_times - 1 + longest, \
+n_inputs), optional
+            For a system with inputs: those that act from each of these states on and after the
+            last, up to the longest of the horizons. Without `X`, (longest, n_inputs): the first row
+            acts from the last state learned.
         return_std : bool, default=False
             Whether to return standard deviations too.
 
@@ -339,7 +410,7 @@ or sequence of array-likes of shape (n_times, n_features)
         """
         check_is_fitted(self)
         if self._core.has_candidates:
-            forecasts = self._of_states(X, self._core.ahead)
+            forecasts = self._of_states(X, inputs, self._core.ahead)
         else:
             forecasts = cast(FloatArray, self._core.forecasts(self._forecast_rows(X)))
         if not return_std:
@@ -348,7 +419,13 @@ or sequence of array-likes of shape (n_times, n_features)
         ahead = core.ahead_deviations if core.has_candidates else core.forecast_deviations
         return forecasts, cast(FloatArray, ahead())
 
-    def forecast_interval(self, X: ArrayLike | None = None, coverage: float = 0.9) -> FloatArray:
+    def forecast_interval(
+        self,
+        X: ArrayLike | None = None,
+        coverage: float = 0.9,
+        *,
+        inputs: ArrayLike | None = None,
+    ) -> FloatArray:
         """Give intervals for the state over each of the `horizons`.
 
         They are centred on the result of `forecast`. For each horizon and component their
@@ -363,6 +440,8 @@ or sequence of array-likes of shape (n_times, n_features)
         coverage : float, default=0.9
             Share of the targets inside, above 0 and below 1, for each component by
             itself.
+        inputs : array-like, optional
+            Inputs, as for `forecast`.
 
         Returns
         -------
@@ -383,19 +462,47 @@ or sequence of array-likes of shape (n_times, n_features)
         """
         check_is_fitted(self)
         if self._core.has_candidates:
-            return self._of_states(X, partial(self._core.ahead_intervals, coverage=float(coverage)))
+            ask = partial(self._core.ahead_intervals, coverage=float(coverage))
+            return self._of_states(X, inputs, ask)
         rows = self._forecast_rows(X)
         return cast(FloatArray, self._core.forecast_intervals(rows, float(coverage)))
 
-    def _of_states(self, X: ArrayLike | None, ask: Callable[..., Any]) -> FloatArray:
+    def _of_states(
+        self, X: ArrayLike | None, inputs: ArrayLike | None, ask: Callable[..., Any]
+    ) -> FloatArray:
         lag = whole_number("lag", self._operator().lag)
         if X is None:
-            return cast(FloatArray, ask(None, lag=lag, first=0))
+            return cast(FloatArray, ask(None, self._acting(inputs, 1), lag=lag, first=0))
         if np.ndim(X) != 3:
-            return cast(FloatArray, ask(self._rows(X, reset=False), lag=lag, first=0))
+            states = self._rows(X, reset=False)
+            return cast(FloatArray, ask(states, self._acting(inputs, len(X)), lag=lag, first=0))
         histories = [self._rows(one, reset=False) for one in np.asarray(X)]
-        each = [ask(one, lag=lag, first=len(one) - 1) for one in histories]
+        acting = [None] * len(histories) if inputs is None else list(np.asarray(inputs))
+        if len(acting) != len(histories):
+            raise ValueError(f"{len(histories)} histories, but inputs for {len(acting)}")
+        each = [
+            ask(one, self._acting(under, len(one)), lag=lag, first=len(one) - 1)
+            for one, under in zip(histories, acting, strict=True)
+        ]
         return np.concatenate(each, axis=1)
+
+    def _acting(self, inputs: ArrayLike | None, states: int) -> FloatArray | None:
+        """Check the inputs under which forecasts are made from some states."""
+        width = self._core.n_inputs
+        needed = states - 1 + max(steps_of(self.horizons, "horizons"))
+        if width and inputs is None:
+            raise ValueError(
+                f"this forecaster has learned a system with {width} inputs: pass those that act "
+                f"from the first state on, inputs=... of shape ({needed}, {width})"
+            )
+        if inputs is None:
+            return None
+        if not width:
+            raise ValueError(
+                "inputs are given, but this forecaster has learned trajectories without: learn "
+                "them with inputs=... too"
+            )
+        return rows_of_inputs(inputs, len(np.asarray(inputs)), width)
 
     @property
     def forecast_weights_(self) -> dict[str, FloatArray]:
@@ -407,6 +514,12 @@ or sequence of array-likes of shape (n_times, n_features)
             return dict(zip(CANDIDATES, weights, strict=True))
         weights = attribute_of(self._core.forecast_weights)
         return dict(zip(KINDS, weights, strict=False))
+
+    @property
+    def n_inputs_(self) -> int:
+        """Number of inputs."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_inputs)
 
     @property
     def periods_(self) -> list[list[int]]:
@@ -437,6 +550,11 @@ or sequence of array-likes of shape (n_times, n_features)
             A row is invalid (the message names it), or a horizon is longer than every trajectory.
         """
         check_is_fitted(self)
+        if self._core.n_inputs:
+            raise ValueError(
+                "skill is for systems without inputs: compare forecast(X, inputs=...) with the "
+                "states that follow"
+            )
         pieces = [self._rows(piece, reset=False) for piece in as_trajectories(T)]
         return skill_of(self._mixtures(), pieces)
 

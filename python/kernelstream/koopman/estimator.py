@@ -32,7 +32,7 @@ from kernelstream.koopman import forecasts, scores, singular, spectrum
 from kernelstream.koopman import rates as times
 from kernelstream.koopman import skill as skills
 from kernelstream.koopman.held import states_of
-from kernelstream.koopman.inputs import joined
+from kernelstream.koopman.inputs import joined, joined_pieces
 from kernelstream.koopman.learning import (
     Warned,
     core_spec,
@@ -537,14 +537,7 @@ or sequence of array-likes of shape (n_times, n_features)
             rows_of(self, piece, reset=reset and i == 0, named=False)
             for i, piece in enumerate(as_trajectories(T))
         ]
-        if n_inputs:
-            acting = as_trajectories(inputs)
-            if len(acting) != len(pieces):
-                raise ValueError(f"{len(pieces)} trajectories, but inputs for {len(acting)}")
-            pairs = zip(pieces, acting, strict=True)
-            pieces = [joined(piece, u, n_inputs) for piece, u in pairs]
-        else:
-            joined(pieces[0], inputs, n_inputs)
+        pieces = joined_pieces(pieces, inputs, n_inputs)
         names = getattr(self, "feature_names_in_", None)
         check_trajectories(pieces, lag, continued=continued, span=span_of(self), names=names)
         if reset:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.estimators.validation import as_float64, refuse_masked
+from kernelstream.koopman.trajectories import as_trajectories
 
-__all__ = ["joined", "rows_of_inputs", "sequences"]
+__all__ = ["joined", "joined_pieces", "rows_of_inputs", "sequences"]
 
 FloatArray = NDArray[np.float64]
 
@@ -55,6 +56,27 @@ def joined(X: FloatArray, inputs: Any, width: int) -> FloatArray:
     """
     _required(inputs, width)
     return np.hstack([X, rows_of_inputs(inputs, len(X), width)]) if width else X
+
+
+def joined_pieces(pieces: list[FloatArray], inputs: Any, width: int) -> list[FloatArray]:
+    """Join each state of trajectories with its control input.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Inputs are missing or superfluous, or have another shape.
+    """
+    _required(inputs, width)
+    if not width:
+        return pieces
+    acting = as_trajectories(inputs)
+    lengths = [len(piece) for piece in pieces]
+    if len(acting) == 1 < len(pieces) and len(acting[0]) == sum(lengths):
+        # Trajectories that were split at gaps of their times.
+        acting = np.split(np.asarray(acting[0]), np.cumsum(lengths)[:-1])
+    if len(acting) != len(pieces):
+        raise ValueError(f"{len(pieces)} trajectories, but inputs for {len(acting)}")
+    return [joined(piece, u, width) for piece, u in zip(pieces, acting, strict=True)]
 
 
 def sequences(

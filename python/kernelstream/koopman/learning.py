@@ -123,14 +123,19 @@ def reporting(
         yield Watch(model._core, total, capped=capped, then=report)
 
 
-def warn_of_learned(model: Any, warned: Warned) -> None:
-    """Issue warnings about the stored states, each time the number of pairs has doubled."""
+def warn_of_learned(model: Any, warned: Warned, *, chosen: bool = True) -> None:
+    """Issue warnings about the stored states, each time the number of pairs has doubled.
+
+    If the operator was not `chosen`, but is one bounded forecast of several, only about the rows.
+    """
     core = model._core
     looked = f"at {core.n_seen.bit_length()}"
     if looked in warned:
         return
     warned.add(looked)
     warn_of_rows(core, warned)
+    if not chosen:
+        return
     if control_width(model):
         warn_of_inputs(model.kernel, model.input_kernel, warned)
     elif 0 < core.n_stored <= _SPECTRA:

@@ -1,4 +1,5 @@
-//! Autoregressions of all orders up to one, and around the season, averaged by `AICc` and iterated.
+//! Autoregressions of all orders up to one, and around the season, averaged by `AICc` and iterated; with recent inputs as
+//! further regressors if there are any (ARX models; L. Ljung, "System identification", 1999).
 
 use std::cmp::Ordering;
 
@@ -17,11 +18,20 @@ const WORSE: f64 = 9.0;
 /// Ridges tried where features are close to being dependent, as shares of their sums of squares.
 const DAMPED: [f64; 4] = [1e-24, 1e-20, 1e-16, 1e-12];
 
+/// Most regressors that are inputs, and most lags of one.
+const INPUTS: usize = 24;
+const INPUT_LAGS: usize = 8;
+
+/// In a model file, an input and its lag are one number, above all lags of the series.
+const CODE: usize = 1 << 20;
+
 /// One view's autoregression.
 #[derive(Clone, Debug, Default)]
 pub struct Autoregression {
     /// Lags of the features after the constant.
     lags: Vec<usize>,
+    /// Inputs among the features after these, and the rows from them to the value that they act on.
+    inputs: Vec<(usize, usize)>,
     sums: Sums,
     coefficients: Vec<f64>,
     /// Number of samples at the next solution for the coefficients.
@@ -30,16 +40,19 @@ pub struct Autoregression {
 }
 
 impl Autoregression {
-    /// Orders up to `order`, and lags around each period beyond it.
-    pub fn new(order: usize, periods: &[usize]) -> Self {
+    /// Orders up to `order`, and lags around each period beyond it; recent values of this many inputs.
+    pub fn new(order: usize, periods: &[usize], inputs: usize) -> Self {
         let mut lags: Vec<usize> = (1..=order).collect();
         for period in periods {
             lags.extend([0, 1, 2].map(|near| period + near - 1).into_iter().filter(|lag| *lag > order));
         }
         lags.dedup();
+        let most = (INPUTS / inputs.max(1)).clamp(1, INPUT_LAGS).min(order);
+        let inputs: Vec<_> = (1..=most).flat_map(|lag| (0..inputs).map(move |input| (input, lag))).collect();
         Self {
-            sums: Sums::new(lags.len() + 1),
+            sums: Sums::new(lags.len() + inputs.len() + 1),
             lags,
+            inputs,
             coefficients: Vec::new(),
             due: 8,
             residuals: Residuals::default(),
@@ -65,7 +78,7 @@ impl Autoregression {
 
     /// Continues with the coefficients of another autoregression with the same lags.
     pub fn follow(&mut self, other: Self) {
-        if other.lags == self.lags {
+        if other.lags == self.lags && other.inputs == self.inputs {
             self.coefficients = other.coefficients;
         }
     }
@@ -133,9 +146,10 @@ impl Autoregression {
         if now < context.history.start(now) + longest {
             return None;
         }
-        let mut row = Vec::with_capacity(self.lags.len() + 2);
+        let mut row = Vec::with_capacity(self.sums.size() + 1);
         row.push(1.0);
         row.extend(self.lags.iter().map(|lag| view.at(context, now - lag)));
+        row.extend(self.inputs.iter().map(|(input, lag)| view.input(context, *input, now - lag)));
         row.push(view.at(context, now));
         row.iter().all(|value| value.is_finite()).then_some(row)
     }
@@ -143,18 +157,33 @@ impl Autoregression {
     fn solve(&self, sums: &Sums) -> Option<Vec<f64>> {
         let n = sums.count as f64;
         let order = self.lags.iter().zip(1..).take_while(|(lag, place)| **lag == *place).count();
-        let found = sums.solve(n);
-        let seasonal = (order < self.lags.len()).then(|| {
-            // Seasonal lags first.
-            let near = order.min(2);
-            let chain: Vec<usize> =
-                (0..=near).chain(order + 1..=self.lags.len()).chain(near + 1..=order).collect();
-            Some(sums.reordered(&chain).solve(n)?.restored(&chain))
-        });
-        let found = match (found, seasonal.flatten()) {
-            (Some(one), Some(other)) => Some(Solution::average(one, other)),
-            (one, other) => one.or(other),
+        // Places of consecutive lags, each with the inputs of as many rows before.
+        let near = |lags: std::ops::RangeInclusive<usize>| {
+            lags.flat_map(|lag| {
+                let all = self.inputs.iter().zip(self.lags.len() + 1..);
+                let of_lag = all.filter(move |((_, its), _)| *its == lag).map(|(_, place)| place);
+                (lag <= order).then_some(lag).into_iter().chain(of_lag)
+            })
         };
+        let last = order.max(self.inputs.last().map_or(0, |(_, lag)| *lag));
+        let seasonal = order + 1..=self.lags.len();
+        let mut chains: Vec<Vec<usize>> = Vec::new();
+        if !self.inputs.is_empty() {
+            chains.push([0].into_iter().chain(near(1..=last)).chain(seasonal.clone()).collect());
+        }
+        if order < self.lags.len() {
+            // Seasonal lags first.
+            let first = order.min(2);
+            chains.push(
+                [0].into_iter()
+                    .chain(near(1..=first))
+                    .chain(seasonal)
+                    .chain(near(first + 1..=last))
+                    .collect(),
+            );
+        }
+        let others = chains.iter().map(|chain| Some(sums.reordered(chain).solve(n)?.restored(chain)));
+        let found = [sums.solve(n)].into_iter().chain(others).flatten().reduce(Solution::average);
         Some(found?.coefficients)
     }
 
@@ -169,6 +198,13 @@ impl Autoregression {
             .zip(&self.coefficients[1..])
             .filter(|(_, weight)| **weight != 0.0)
             .map(|(lag, weight)| (*lag, *weight))
+            .collect();
+        let acting: Vec<(usize, usize, f64)> = self
+            .inputs
+            .iter()
+            .zip(&self.coefficients[self.lags.len() + 1..])
+            .filter(|(_, weight)| **weight != 0.0)
+            .map(|((input, lag), weight)| (*input, *lag, *weight))
             .collect();
         let longest = used.iter().map(|(lag, _)| *lag).max().unwrap_or(0);
         if now + 1 < context.history.start(now) + longest {
@@ -192,10 +228,14 @@ impl Autoregression {
         // Consecutive lags in one pass, the others one by one.
         let order = used.iter().zip(1..).take_while(|((lag, _), place)| lag == place).count();
         let near: Vec<f64> = used[..order].iter().rev().map(|(_, weight)| *weight).collect();
-        for _ in 0..steps {
-            let len = values.len();
+        for step in 0..steps {
+            let (len, at) = (values.len(), now + step + 1);
             let far: f64 = used[order..].iter().map(|(lag, weight)| weight * values[len - lag]).sum();
-            values.push(self.coefficients[0] + far + product(&near, &values[len - order..]));
+            let under: f64 = acting
+                .iter()
+                .map(|(input, lag, weight)| weight * view.input(context, *input, at - lag))
+                .sum();
+            values.push(self.coefficients[0] + far + under + product(&near, &values[len - order..]));
         }
         let ahead = values.split_off(longest);
         ahead.iter().all(|value| value.is_finite()).then_some(ahead)
@@ -217,7 +257,16 @@ fn product(one: &[f64], other: &[f64]) -> f64 {
 
 impl State for Autoregression {
     fn pass(&mut self, pass: &mut dyn Pass) {
-        pass.counts(&mut self.lags);
+        let of_inputs = self.inputs.iter().map(|(input, lag)| (input + 1) * CODE + lag);
+        let mut all: Vec<usize> = self.lags.iter().copied().chain(of_inputs).collect();
+        pass.counts(&mut all);
+        if pass.reads() {
+            let own = all.partition_point(|code| *code < CODE);
+            self.inputs =
+                all[own..].iter().map(|code| ((code / CODE).saturating_sub(1), code % CODE)).collect();
+            all.truncate(own);
+            self.lags = all;
+        }
         self.sums.pass(pass);
         pass.list(&mut self.coefficients);
         pass.count(&mut self.due);
@@ -227,10 +276,12 @@ impl State for Autoregression {
 
 impl Autoregression {
     /// Whether the parts of a model file agree.
-    pub fn is_sound(&self) -> bool {
-        let width = self.lags.len() + 1;
+    pub fn is_sound(&self, inputs: usize) -> bool {
+        let width = self.lags.len() + self.inputs.len() + 1;
+        let longest = self.lags.iter().max().copied().unwrap_or(0);
         // One more than the longest season.
         self.lags.iter().all(|lag| (1..=LONGEST + 1).contains(lag))
+            && self.inputs.iter().all(|(input, lag)| *input < inputs && (1..=longest).contains(lag))
             && self.sums.is_sound()
             && self.residuals.is_sound()
             && self.sums.size() == width

@@ -27,6 +27,8 @@ pub struct Sources<'a> {
     pub centers: &'a [f64],
     pub recent: usize,
     pub others: bool,
+    /// Control inputs, known beyond the row of a forecast.
+    pub inputs: &'a [History],
 }
 
 /// Ridge where features are close to being dependent, as a share of their sums of squares.
@@ -34,6 +36,11 @@ const DAMPED: f64 = 1e-20;
 
 /// Seasons before the target whose values are features.
 const SEASONS: usize = 3;
+
+/// Values of all inputs just before the target that are features, most of one, and of one before the forecast's row.
+const INPUTS: usize = 12;
+const NEAREST: usize = 6;
+const BEFORE: usize = 2;
 
 impl Sources<'_> {
     fn value(&self, component: usize, at: usize, back: usize) -> f64 {
@@ -45,6 +52,7 @@ impl Sources<'_> {
         out.clear();
         out.push(1.0);
         out.push(self.value(self.own, from, 0));
+        self.push_inputs(from, rows, out);
         for (place, period) in self.periods.iter().enumerate() {
             let first = rows.div_ceil(*period);
             let seasons = if place == 0 { SEASONS } else { 1 };
@@ -63,17 +71,44 @@ impl Sources<'_> {
         }
     }
 
-    fn size(&self) -> usize {
+    /// Number of values of an input just before the target, and of means over twice as many rows before these, four times
+    /// as many before those, up to the forecast's row.
+    fn of_input(&self, rows: usize) -> (usize, usize) {
+        let nearest = (INPUTS / self.inputs.len().max(1)).clamp(1, NEAREST);
+        let means = (rows as f64 / nearest as f64).log2().ceil().max(0.0) as usize;
+        (nearest, means)
+    }
+
+    fn push_inputs(&self, from: usize, rows: usize, out: &mut Vec<f64>) {
+        let (nearest, means) = self.of_input(rows);
+        let target = from + rows;
+        for input in self.inputs {
+            let value =
+                |back: usize| target.checked_sub(back).map_or(f64::NAN, |at| input.before(at, 0, false));
+            out.extend((1..=nearest).map(value));
+            let mut covered = nearest;
+            for _ in 0..means {
+                let next = (2 * covered).min(rows);
+                out.push((covered + 1..=next).map(value).sum::<f64>() / (next - covered) as f64);
+                covered = next;
+            }
+            out.extend((covered + 1..=covered + BEFORE).map(value));
+        }
+    }
+
+    fn size(&self, rows: usize) -> usize {
         let seasons = |place: usize| if place == 0 { SEASONS + 1 } else { 2 };
         let seasonal: usize = (0..self.periods.len()).map(seasons).sum();
-        1 + self.recent + seasonal + if self.others { self.histories.len() - 1 } else { 0 }
+        let (nearest, means) = self.of_input(rows);
+        let driven = self.inputs.len() * (nearest + means + BEFORE);
+        1 + self.recent + driven + seasonal + if self.others { self.histories.len() - 1 } else { 0 }
     }
 }
 
 impl Direct {
-    pub fn new(sources: &Sources<'_>) -> Self {
+    pub fn new(sources: &Sources<'_>, rows: usize) -> Self {
         Self {
-            sums: Sums::new(sources.size()),
+            sums: Sums::new(sources.size(rows)),
             coefficients: Vec::new(),
             due: 6,
             residuals: Residuals::default(),
@@ -114,7 +149,7 @@ impl Direct {
 
     /// Forecast from the row `now`; NaN if too few values are known.
     pub fn ahead(&self, sources: &Sources<'_>, now: usize, rows: usize) -> f64 {
-        if self.coefficients.len() != sources.size() {
+        if self.coefficients.len() != sources.size(rows) {
             return f64::NAN;
         }
         let mut row = Vec::with_capacity(self.coefficients.len());

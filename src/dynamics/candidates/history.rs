@@ -55,6 +55,17 @@ impl History {
         }
     }
 
+    /// Replaces the latest value by these, the first of which is its own and the others follow. They are known in advance,
+    /// and so drop no others.
+    pub fn replace(&mut self, values: impl Iterator<Item = f64>) {
+        self.values.pop();
+        self.logarithms.pop();
+        for value in values {
+            self.values.push(value);
+            self.logarithms.push(value.ln());
+        }
+    }
+
     /// Values kept.
     pub fn values(&self) -> &[f64] {
         &self.values

@@ -52,15 +52,20 @@ impl Horizon {
         Self { weights: Weights::new(kinds), widths: [Widths::new(), Widths::new()], ..Self::default() }
     }
 
-    /// Compares the pending forecasts of this row with its value.
-    pub fn judge(&mut self, now: usize, truth: f64, span: Span, parameters: &Parameters) {
+    /// The pending forecasts of this row.
+    pub fn due(&mut self, now: usize) -> Option<Made> {
         while self.waiting.front().is_some_and(|made| made.target < now) {
             self.waiting.pop_front();
         }
         if self.waiting.front().is_none_or(|made| made.target > now) {
-            return;
+            None
+        } else {
+            self.waiting.pop_front()
         }
-        let Some(made) = self.waiting.pop_front() else { return };
+    }
+
+    /// Compares forecasts with the value of their row.
+    pub fn judge(&mut self, made: &Made, truth: f64, span: Span, parameters: &Parameters) {
         self.weights.learn(&made.kinds, (made.mixed, &made.ways), truth, span, parameters);
         let error = truth - made.mixed;
         // Laplace's distribution, whose scale is the mean absolute error.

@@ -31,6 +31,7 @@ mod view;
 mod weights;
 
 use history::History;
+use ndarray::{ArrayView2, s};
 pub use parameters::Parameters;
 use series::{Common, Series};
 use state::{Collected, Given, Pass, State, pass_all};
@@ -56,6 +57,8 @@ pub struct Candidates {
     given: Option<Vec<usize>>,
     pub parameters: Parameters,
     histories: Vec<History>,
+    /// Control inputs: that of a row acts until the next.
+    inputs: Vec<History>,
     series: Vec<Series>,
 }
 
@@ -63,12 +66,18 @@ pub struct Candidates {
 pub type Ahead = Vec<Vec<f64>>;
 
 impl Candidates {
-    /// For states of `width` components and horizons of `rows` rows, one in `strides` of whose
-    /// forecasts is compared with its target; with the given season instead of detected ones.
-    pub fn new(width: usize, rows: Vec<usize>, strides: Vec<usize>, period: Option<usize>) -> Self {
+    /// For states of `width` components with `inputs` control inputs, and horizons of `rows` rows, one in `strides` of
+    /// whose forecasts is compared with its target; with the given season instead of detected ones.
+    pub fn new(
+        [width, inputs]: [usize; 2],
+        rows: Vec<usize>,
+        strides: Vec<usize>,
+        period: Option<usize>,
+    ) -> Self {
         let series = vec![Series::new(rows.len()); width];
-        let (given, histories) = (period.map(|period| vec![period]), vec![History::default(); width]);
-        Self { rows, strides, given, parameters: Parameters::DEFAULT, histories, series }
+        let given = period.map(|period| vec![period]);
+        let [histories, inputs] = [width, inputs].map(|count| vec![History::default(); count]);
+        Self { rows, strides, given, parameters: Parameters::DEFAULT, histories, inputs, series }
     }
 
     /// Number of components.
@@ -90,64 +99,92 @@ impl Candidates {
         }
     }
 
-    fn common<'a>(&'a self, histories: &'a [History], own: usize) -> Common<'a> {
-        let (rows, strides, parameters) = (&self.rows, &self.strides, &self.parameters);
-        Common { histories, own, rows, strides, given: self.given.as_deref(), parameters }
+    fn common<'a>(&'a self, inputs: &'a [History], own: usize) -> Common<'a> {
+        let (histories, rows, strides, parameters) =
+            (&self.histories, &self.rows, &self.strides, &self.parameters);
+        Common { histories, inputs, own, rows, strides, given: self.given.as_deref(), parameters }
     }
 
     /// Another trajectory begins.
     pub fn begin(&mut self) {
-        for (history, series) in self.histories.iter_mut().zip(&mut self.series) {
+        for history in self.histories.iter_mut().chain(&mut self.inputs) {
             if history.len() > 0 {
                 history.push(f64::NAN, self.parameters.kept);
             }
-            series.begin();
         }
+        self.series.iter_mut().for_each(Series::begin);
     }
 
-    /// Learns the next row: compares its forecasts with it, updates the candidates, and forecasts
-    /// over the horizons that are due. `operator`: forecasts of the operator over each horizon, NaN
-    /// if there are none.
+    /// Learns the next row, a state and its inputs: compares its forecasts with it, updates the candidates, and forecasts
+    /// over the horizons that are due. `operator`: forecasts of the operator over each horizon, from this row, or with
+    /// inputs of this row; NaN if there are none.
     pub fn learn(&mut self, row: &[f64], operator: &Ahead, due: &[bool]) {
         self.push(row);
         let mut all = std::mem::take(&mut self.series);
         for (own, series) in all.iter_mut().enumerate() {
-            let common = self.common(&self.histories, own);
-            series.learn(&common);
-            series.make(&common, &expected(operator, own), due);
+            let common = self.common(&self.inputs, own);
+            let expected = expected(operator, own);
+            series.learn(&common, &expected);
+            series.make(&common, &expected, due);
         }
         self.series = all;
     }
 
-    /// Appends a row without learning it.
+    /// Appends a row, a state and its inputs, without learning it.
     pub fn advance(&mut self, row: &[f64]) {
         self.push(row);
         let mut all = std::mem::take(&mut self.series);
         for (own, series) in all.iter_mut().enumerate() {
-            series.advance(&self.common(&self.histories, own));
+            series.advance(&self.common(&self.inputs, own));
         }
         self.series = all;
     }
 
     fn push(&mut self, row: &[f64]) {
-        for (history, value) in self.histories.iter_mut().zip(row) {
+        for (history, value) in self.histories.iter_mut().chain(&mut self.inputs).zip(row) {
             history.push(*value, self.parameters.kept);
         }
     }
 
-    /// Forecasts from the latest row, and factors by which their errors are expected to be larger than along the stream.
-    pub fn forecasts(&self, operator: &Ahead) -> [Ahead; 2] {
+    /// Whether these states have occurred one after another before the latest ones.
+    pub fn knows(&self, states: ArrayView2<'_, f64>) -> bool {
+        let (count, kept) =
+            (states.nrows(), self.histories.first().map_or(0, |history| history.values().len()));
+        let alike = |first: usize| {
+            let columns = self.histories.iter().zip(states.columns());
+            columns.into_iter().all(|(history, own)| history.values()[first..first + count].iter().eq(own))
+        };
+        (0..kept.saturating_sub(count)).any(alike)
+    }
+
+    /// Replaces the inputs of the latest row by the first of these rows, and adds those that act afterwards.
+    fn acting(&self, under: ArrayView2<'_, f64>) -> Vec<History> {
+        let mut inputs = self.inputs.clone();
+        for (history, values) in inputs.iter_mut().zip(under.columns()) {
+            history.replace(values.iter().copied());
+        }
+        inputs
+    }
+
+    /// Replaces the inputs of the latest row.
+    pub fn drive(&mut self, under: ArrayView2<'_, f64>) {
+        self.inputs = self.acting(under.slice_move(s![..1, ..]));
+    }
+
+    /// Forecasts from the latest row under these inputs, and factors by which their errors are expected to be larger than
+    /// along the stream.
+    pub fn forecasts(&self, operator: &Ahead, under: ArrayView2<'_, f64>) -> [Ahead; 2] {
         let empty = vec![vec![0.0; self.series.len()]; self.rows.len()];
         let [mut made, mut wider] = [empty.clone(), empty];
-        self.each(operator, |k, own, mixed| (made[k][own], wider[k][own]) = (mixed.made, mixed.wider));
+        self.each(operator, under, |k, own, mixed| (made[k][own], wider[k][own]) = (mixed.made, mixed.wider));
         [made, wider]
     }
 
-    /// Weights of the forecasts by [kind](CANDIDATES).
-    pub fn weights(&self, operator: &Ahead) -> Vec<Ahead> {
+    /// Weights of these forecasts by [kind](CANDIDATES).
+    pub fn weights(&self, operator: &Ahead, under: ArrayView2<'_, f64>) -> Vec<Ahead> {
         let empty = vec![vec![0.0; self.series.len()]; self.rows.len()];
         let mut out = vec![empty; CANDIDATES.len()];
-        self.each(operator, |k, own, mixed| {
+        self.each(operator, under, |k, own, mixed| {
             for (place, weight) in mixed.weights.iter().enumerate() {
                 out[series::kind(place)][k][own] += weight;
             }
@@ -155,9 +192,10 @@ impl Candidates {
         out
     }
 
-    fn each(&self, operator: &Ahead, mut take: impl FnMut(usize, usize, &Mixed)) {
+    fn each(&self, operator: &Ahead, under: ArrayView2<'_, f64>, mut take: impl FnMut(usize, usize, &Mixed)) {
+        let inputs = self.acting(under);
         for (own, series) in self.series.iter().enumerate() {
-            let common = self.common(&self.histories, own);
+            let common = self.common(&inputs, own);
             for (k, kinds) in series.forecasts(&common, &expected(operator, own)).iter().enumerate() {
                 take(k, own, &series.mix(k, &common, kinds));
             }
@@ -190,7 +228,7 @@ impl Candidates {
     /// Sets the state from [`numbers`](Self::numbers), for horizons of these steps; returns whether
     /// they are valid.
     pub fn resume(&mut self, numbers: &[f64], steps: &[usize]) -> bool {
-        let (width, horizons) = (self.series.len(), self.rows.len());
+        let (width, horizons, inputs) = (self.series.len(), self.rows.len(), self.inputs.len());
         let mut given = Given { numbers, sound: true };
         self.pass(&mut given);
         let whole = given.sound && given.numbers.is_empty();
@@ -205,8 +243,13 @@ impl Candidates {
                 .iter()
                 .zip(steps)
                 .all(|(rows, steps)| (1..=FURTHEST).contains(rows) && *rows == steps * lag)
-            && self.histories.iter().all(|history| history.is_sound() && history.len() == rows)
-            && self.series.iter().all(|series| series.is_sound(horizons))
+            && self.inputs.len() == inputs
+            && self
+                .histories
+                .iter()
+                .chain(&self.inputs)
+                .all(|history| history.is_sound() && history.len() == rows)
+            && self.series.iter().all(|series| series.is_sound(horizons, inputs))
     }
 }
 
@@ -218,6 +261,9 @@ impl State for Candidates {
     fn pass(&mut self, pass: &mut dyn Pass) {
         self.rows.iter_mut().for_each(|rows| pass.count(rows));
         pass_all(&mut self.histories, pass);
+        if !self.inputs.is_empty() {
+            pass_all(&mut self.inputs, pass);
+        }
         pass_all(&mut self.series, pass);
     }
 }

@@ -88,6 +88,8 @@ pub struct Series {
 /// Data and parameters that all components share.
 pub struct Common<'a> {
     pub histories: &'a [History],
+    /// Control inputs, where a forecast is made known up to its longest horizon.
+    pub inputs: &'a [History],
     pub own: usize,
     /// Rows of each horizon, and mean number of rows between two forecasts whose errors are
     /// learned.
@@ -152,13 +154,18 @@ impl Series {
         }
     }
 
-    /// Learns the latest row of the histories.
-    pub fn learn(&mut self, common: &Common<'_>) {
+    /// Learns the latest row of the histories. `operator`: with inputs, the operator's forecasts of this row over each
+    /// horizon.
+    pub fn learn(&mut self, common: &Common<'_>, operator: &[f64]) {
         let now = common.histories[common.own].len() - 1;
         let value = common.histories[common.own].at(now);
         let parameters = common.parameters;
-        for (k, horizon) in self.horizons.iter_mut().enumerate() {
-            horizon.judge(now, value, common.span(k), parameters);
+        for k in 0..self.horizons.len() {
+            let Some(mut made) = self.horizons[k].due(now) else { continue };
+            if !common.inputs.is_empty() {
+                self.complete(k, common, operator, &mut made);
+            }
+            self.horizons[k].judge(&made, value, common.span(k), parameters);
         }
         if self.count == 0 {
             (self.low, self.high) = (value, value);
@@ -237,7 +244,7 @@ impl Series {
             if view.has_phases() && now < history.latest_start() {
                 continue;
             }
-            let context = context(history, &self.periods, &self.profiles, self.centers, view);
+            let context = context(common, &self.periods, &self.profiles, self.centers, view);
             self.views[place].learn(view, &context, now, steps, parameters);
         }
         // With many horizons, each learns from a part of the rows.
@@ -310,7 +317,8 @@ impl Series {
         self.make_profiles(history, parameters);
         let order = ((parameters.order_share * n) as usize).clamp(1, parameters.order);
         let seasonal: Vec<usize> = self.periods.clone();
-        let views = (0..2 * VIEWS.len()).map(|_| Autoregression::new(order, &seasonal)).collect();
+        let inputs = common.inputs.len();
+        let views = (0..2 * VIEWS.len()).map(|_| Autoregression::new(order, &seasonal, inputs)).collect();
         let former = std::mem::replace(&mut self.views, views);
         self.views.iter_mut().for_each(Autoregression::hold);
         if !changed && kept_centers {
@@ -320,7 +328,7 @@ impl Series {
             for logs in [false, true] {
                 let centers = self.centers_of(common, logs);
                 let sources = sources(common, &self.periods, logs, &centers);
-                let mut direct = Direct::new(&sources);
+                let mut direct = Direct::new(&sources, common.rows[k]);
                 direct.hold();
                 self.horizons[k].direct[usize::from(logs)] = direct;
             }
@@ -346,7 +354,7 @@ impl Series {
                 self.views[place].plan(parameters);
                 continue;
             };
-            let context = context(history, &self.periods, &self.profiles, self.centers, view);
+            let context = context(common, &self.periods, &self.profiles, self.centers, view);
             self.views[place].release(view, &context, now, steps, parameters);
         }
         for (horizon, rows) in self.horizons.iter_mut().zip(common.rows) {
@@ -430,13 +438,16 @@ impl Series {
         }
     }
 
-    /// Forecasts from the latest row, and keeps the forecasts whose errors will be learned.
-    /// `operator`: forecasts of the operator over each horizon, NaN if there are none.
+    /// Forecasts from the latest row, and keeps the forecasts whose errors will be learned; those that depend on inputs are
+    /// added when these are known. `operator`: forecasts of the operator over each horizon, NaN if there are none.
     pub fn make(&mut self, common: &Common<'_>, operator: &[f64], due: &[bool]) {
         let now = common.histories[common.own].len() - 1;
-        let made = self.all(common, operator, due);
-        for ((k, made), rows) in made.into_iter().enumerate().zip(common.rows) {
-            let Some((kinds, smoothed)) = made else { continue };
+        let (mut made, smoothed): (Vec<_>, Vec<_>) = self.unregressed(common, due).into_iter().unzip();
+        if common.inputs.is_empty() {
+            self.regress(common, now, operator, &mut made);
+        }
+        for (k, ((kinds, smoothed), rows)) in made.into_iter().zip(smoothed).zip(common.rows).enumerate() {
+            let Some(kinds) = kinds else { continue };
             let horizon = &self.horizons[k];
             let Mixed { made: mixed, ways, .. } = self.mix(k, common, &kinds);
             let sizes = [0, 1].map(|way| horizon.widths[way].size());
@@ -445,10 +456,25 @@ impl Series {
         }
     }
 
+    /// Adds the forecasts of a row that depend on inputs, which are known now, and mixes them: by what was learned before
+    /// this row.
+    fn complete(&self, k: usize, common: &Common<'_>, operator: &[f64], made: &mut Made) {
+        let Some(from) = made.target.checked_sub(common.rows[k]) else { return };
+        let due: Vec<bool> = (0..common.rows.len()).map(|other| other == k).collect();
+        let mut all: Vec<Option<Vec<f64>>> = vec![None; due.len()];
+        all[k] = Some(std::mem::take(&mut made.kinds));
+        self.regress(common, from, operator, &mut all);
+        made.kinds = all[k].take().unwrap_or_default();
+        let Mixed { made: mixed, ways, .. } = self.mix(k, common, &made.kinds);
+        (made.mixed, made.ways) = (mixed, ways);
+    }
+
     /// The forecasts of all kinds from the latest row over each horizon.
     pub fn forecasts(&self, common: &Common<'_>, operator: &[f64]) -> Vec<Vec<f64>> {
-        let all = self.all(common, operator, &vec![true; common.rows.len()]);
-        all.into_iter().flatten().map(|(kinds, _)| kinds).collect()
+        let due = vec![true; common.rows.len()];
+        let mut all: Vec<_> = self.unregressed(common, &due).into_iter().map(|(kinds, _)| kinds).collect();
+        self.regress(common, common.histories[common.own].len() - 1, operator, &mut all);
+        all.into_iter().flatten().collect()
     }
 
     /// The mixture over a horizon.
@@ -477,68 +503,79 @@ impl Series {
         (widths.half_width(widths.size(), coverage, rows) * scale).max(floor)
     }
 
+    /// Forecasts from the latest row over each horizon that is due, of kinds that do not depend on inputs; and those of
+    /// all smoothing constants.
     #[allow(clippy::type_complexity, reason = "forecasts, and those of smoothing")]
-    fn all(
-        &self,
-        common: &Common<'_>,
-        operator: &[f64],
-        due: &[bool],
-    ) -> Vec<Option<(Vec<f64>, [Vec<f64>; 2])>> {
+    fn unregressed(&self, common: &Common<'_>, due: &[bool]) -> Vec<(Option<Vec<f64>>, [Vec<f64>; 2])> {
         let (parameters, history) = (common.parameters, &common.histories[common.own]);
         let now = history.len() - 1;
-        let longest =
-            |due: &[bool]| common.rows.iter().zip(due).filter(|(_, due)| **due).map(|(rows, _)| *rows).max();
-        let Some(longest) = longest(due) else { return vec![None; due.len()] };
-        let mut all: Vec<Option<(Vec<f64>, [Vec<f64>; 2])>> =
-            due.iter().map(|due| due.then(|| (vec![f64::NAN; KINDS], Default::default()))).collect();
+        let best = [0, 1].map(|scale| self.smoothing[scale].best());
+        let phased = self.is_phased(history);
+        let of_horizon = |(k, rows): (usize, &usize)| {
+            let mut smoothed: [Vec<f64>; 2] = Default::default();
+            if !due[k] {
+                return (None, smoothed);
+            }
+            let mut kinds = vec![f64::NAN; KINDS];
+            (kinds[PERSISTENCE], kinds[MEAN]) = (history.at(now), self.mean);
+            for logs in [false, true] {
+                let scale = usize::from(logs);
+                let smoothing = &self.smoothing[scale];
+                if (logs && !self.logs(parameters)) || !smoothing.knows() {
+                    continue;
+                }
+                let exponential = |value: f64| if logs { value.exp() } else { value };
+                smoothed[scale] = smoothing.ahead(now, *rows, phased).map(exponential).collect();
+                let chosen = self.horizons[k].best_smoothing(logs, smoothing.count());
+                for (way, place) in best[scale].into_iter().chain([chosen]).enumerate() {
+                    if let Some(place) = place {
+                        kinds[SMOOTHED + 3 * scale + way] = smoothed[scale][place];
+                    }
+                }
+            }
+            self.bound(*rows, &mut kinds);
+            (Some(kinds), smoothed)
+        };
+        common.rows.iter().enumerate().map(of_horizon).collect()
+    }
+
+    /// Adds the forecasts from row `from` of regressions and of the operator, over the horizons of these lists.
+    fn regress(&self, common: &Common<'_>, from: usize, operator: &[f64], all: &mut [Option<Vec<f64>>]) {
+        let (parameters, history) = (common.parameters, &common.histories[common.own]);
+        let due = all.iter().zip(common.rows).filter(|(kinds, _)| kinds.is_some());
+        let Some(longest) = due.map(|(_, rows)| *rows).max() else { return };
         let mut series = Vec::new();
         for place in 0..self.views.len() {
             let Some(view) = self.view(place, history, parameters) else { continue };
-            let context = context(history, &self.periods, &self.profiles, self.centers, view);
-            let Some(ahead) = self.views[place].ahead(view, &context, now, longest) else { continue };
-            view.series(&context, now, &ahead, &mut series);
-            for (made, rows) in all.iter_mut().zip(common.rows) {
-                if let Some((kinds, _)) = made {
+            let context = context(common, &self.periods, &self.profiles, self.centers, view);
+            let Some(ahead) = self.views[place].ahead(view, &context, from, longest) else { continue };
+            view.series(&context, from, &ahead, &mut series);
+            for (kinds, rows) in all.iter_mut().zip(common.rows) {
+                if let Some(kinds) = kinds {
                     kinds[VIEWED + place] = series[rows - 1];
                 }
             }
         }
-        let best = [0, 1].map(|scale| self.smoothing[scale].best());
-        let phased = self.is_phased(history);
-        for (k, (made, rows)) in all.iter_mut().zip(common.rows).enumerate() {
-            let Some((kinds, smoothed)) = made else { continue };
-            kinds[PERSISTENCE] = history.at(now);
-            kinds[MEAN] = self.mean;
+        for (k, (kinds, rows)) in all.iter_mut().zip(common.rows).enumerate() {
+            let Some(kinds) = kinds else { continue };
             kinds[OPERATOR] = operator.get(k).copied().unwrap_or(f64::NAN);
-            for logs in [false, true] {
+            for logs in [false, true].into_iter().take(1 + usize::from(self.logs(parameters))) {
                 let scale = usize::from(logs);
-                if logs && !self.logs(parameters) {
-                    continue;
-                }
-                let smoothing = &self.smoothing[scale];
-                if smoothing.knows() {
-                    let exponential = |value: f64| if logs { value.exp() } else { value };
-                    smoothed[scale] = smoothing.ahead(now, *rows, phased).map(exponential).collect();
-                    let chosen = self.horizons[k].best_smoothing(logs, smoothing.count());
-                    for (way, place) in best[scale].into_iter().chain([chosen]).enumerate() {
-                        if let Some(place) = place {
-                            kinds[SMOOTHED + 3 * scale + way] = smoothed[scale][place];
-                        }
-                    }
-                }
                 let centers = self.centers_of(common, logs);
                 let sources = sources(common, &self.periods, logs, &centers);
-                kinds[DIRECT + scale] = self.horizons[k].direct[scale].ahead(&sources, now, *rows);
+                kinds[DIRECT + scale] = self.horizons[k].direct[scale].ahead(&sources, from, *rows);
             }
-            // Forecasts stay within half of the range beyond the values seen, or within a trend of
-            // its slope.
-            let range = self.high - self.low;
-            let share = (1.5 * *rows as f64 / self.count.max(1) as f64).clamp(0.5, 3.0);
-            for made in kinds.iter_mut().filter(|made| !made.is_nan()) {
-                *made = made.clamp(self.low - share * range, self.high + share * range);
-            }
+            self.bound(*rows, kinds);
         }
-        all
+    }
+
+    /// Bounds forecasts by half of the range beyond the values seen, or by a trend of its slope.
+    fn bound(&self, rows: usize, kinds: &mut [f64]) {
+        let range = self.high - self.low;
+        let share = (1.5 * rows as f64 / self.count.max(1) as f64).clamp(0.5, 3.0);
+        for made in kinds.iter_mut().filter(|made| !made.is_nan()) {
+            *made = made.clamp(self.low - share * range, self.high + share * range);
+        }
     }
 }
 
@@ -548,14 +585,15 @@ fn clipped(values: &[f64], logs: bool) -> Vec<f64> {
 }
 
 fn context<'a>(
-    history: &'a History,
+    common: &Common<'a>,
     periods: &'a [usize],
     profiles: &'a [Vec<Vec<f64>>; 2],
     centers: [f64; 2],
     view: View,
 ) -> Context<'a> {
     let scale = usize::from(view.logs);
-    Context { history, periods, profiles: &profiles[scale], center: centers[scale] }
+    let (history, inputs) = (&common.histories[common.own], common.inputs);
+    Context { history, periods, profiles: &profiles[scale], inputs, center: centers[scale] }
 }
 
 fn furthest(common: &Common<'_>) -> usize {
@@ -572,6 +610,7 @@ fn sources<'a>(common: &Common<'a>, periods: &'a [usize], logs: bool, centers: &
         centers,
         recent: parameters.recent,
         others: !logs && common.histories.len() <= parameters.others,
+        inputs: common.inputs,
     }
 }
 
@@ -603,7 +642,7 @@ impl State for Series {
 
 impl Series {
     /// Whether the parts of a model file agree.
-    pub fn is_sound(&self, horizons: usize) -> bool {
+    pub fn is_sound(&self, horizons: usize, inputs: usize) -> bool {
         let fits = |profiles: &Vec<Vec<f64>>| {
             profiles.len() <= self.periods.len()
                 && profiles.iter().zip(&self.periods).all(|(profile, period)| profile.len() == *period)
@@ -619,7 +658,7 @@ impl Series {
             && self.periods.iter().all(|period| (2..=LONGEST).contains(period))
             && self.profiles.iter().all(fits)
             && (self.views.is_empty() || self.views.len() == 2 * VIEWS.len())
-            && self.views.iter().all(Autoregression::is_sound)
+            && self.views.iter().all(|view| view.is_sound(inputs))
             && self.smoothing.iter().all(|smoothing| smoothing.count() == 0 || smoothing.is_sound(period))
     }
 }

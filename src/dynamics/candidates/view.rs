@@ -28,6 +28,8 @@ pub struct Context<'a> {
     pub periods: &'a [usize],
     /// Means of the phases of each period.
     pub profiles: &'a [Vec<f64>],
+    /// Control inputs, known beyond the series where a forecast is made.
+    pub inputs: &'a [History],
     /// A value near the middle of the series, on the view's scale, so that sums of products stay
     /// small.
     pub center: f64,
@@ -63,6 +65,16 @@ impl View {
                 let before = at.checked_sub(1).map_or(f64::NAN, |at| context.profile(at));
                 value(0) - value(1) - (context.profile(at) - before)
             }
+        }
+    }
+
+    /// An input at a row, differenced over the season where the values are: then it explains them by the same coefficients.
+    /// Of other differences, it would be a combination of two of its lags.
+    pub fn input(self, context: &Context<'_>, input: usize, at: usize) -> f64 {
+        let value = |back: usize| context.inputs[input].before(at, back, false);
+        match self.kind {
+            Kind::SeasonalDifference(place) => value(0) - value(context.periods[place]),
+            _ => value(0),
         }
     }
 

@@ -1,0 +1,224 @@
+//! Forecasts of systems with inputs.
+//!
+//! Their forecasts depend on the inputs that act until the target, and so are made for comparison when these are known.
+//! Regressions are then those of the row before the target. The operator, which may reproduce the states that it has learned,
+//! is a copy from before any state after the first of the forecast was learned.
+
+use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+
+use super::candidates::Ahead;
+use super::delays::embedded;
+use super::horizon::{is_due, stride};
+use super::{DelaysSpec, Dynamics, DynamicsSpec, Units};
+use crate::error::{Error, Result, in_range};
+use crate::koopman::Koopman;
+use crate::persist::{Reader, Writer, load};
+use crate::validate::{check_finite, check_width};
+
+/// Rows from one copy to the next: at least this many, and this share of those so far.
+const APART: u64 = 16;
+const SHARE: u64 = 16;
+
+/// Copies of an operator: the latest, and one from before the first states of all pending forecasts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Driven {
+    /// States learned.
+    count: u64,
+    copies: Vec<Copied>,
+}
+
+/// An operator and its scale after so many states.
+#[derive(Clone, Debug)]
+struct Copied {
+    since: u64,
+    operator: Koopman,
+    units: Units,
+}
+
+/// Forecast by an operator over so many steps from the last of these states, with its predecessors, under these inputs (steps,
+/// k); `None` if it has none, as where it overflows.
+fn expected(
+    (operator, units): (&Koopman, &Units),
+    delays: &DelaysSpec,
+    states: ArrayView2<'_, f64>,
+    under: ArrayView2<'_, f64>,
+) -> Result<Option<Vec<f64>>> {
+    let (n, width) = states.dim();
+    let window = embedded(delays, states.slice_move(s![n - delays.span() - 1.., ..]));
+    let scaled = units.scaled(window.view());
+    match operator.forecast_under(scaled.view(), under.insert_axis(Axis(0)), &[under.nrows()]) {
+        Ok(made) => Ok(Some(units.given(made.slice_move(s![.., 0, ..width])).into_raw_vec_and_offset().0)),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        // Also states or inputs that are far beyond all that it has learned.
+        Err(_) => Ok(None),
+    }
+}
+
+impl DynamicsSpec {
+    /// Initial state, with inputs and horizons.
+    pub(super) fn driven(&self) -> Option<Driven> {
+        (self.operator.control.is_some() && !self.horizons.is_empty()).then(Driven::default)
+    }
+}
+
+impl Dynamics {
+    /// Learns a state with its inputs (1, d + k): before, forecasts of it are judged; afterwards, others are made from it.
+    /// Returns whether it was learned; not if it was interrupted before.
+    pub(super) fn follow_and_judge_driven(
+        &mut self,
+        row: ArrayView2<'_, f64>,
+        lag: usize,
+        continued: bool,
+    ) -> Result<bool> {
+        let Some(driven) = &self.driven else { return Ok(true) };
+        let tail = self.tail.as_ref().filter(|_| continued);
+        let all = tail.map_or_else(|| row.to_owned(), |tail| concatenate![Axis(0), tail.view(), row]);
+        let operator = match self.expected_now(driven, all.view()) {
+            Err(Error::Interrupted) => return Ok(false),
+            operator => operator?,
+        };
+        let due: Vec<bool> =
+            self.spec.horizons.iter().map(|steps| is_due(stride(*steps), driven.count + 1)).collect();
+        self.follow_part(row, lag, continued, &mut |_| true)?;
+        self.learn_candidates(&row.row(0).to_vec(), lag, continued, &operator, &due);
+        if let Some(driven) = &mut self.driven {
+            driven.count += 1;
+            driven.copy(&self.operator, &self.units, &self.spec.horizons);
+        }
+        Ok(true)
+    }
+
+    /// Forecasts of the latest of these states with their inputs by the operator over each horizon, NaN if there is none.
+    fn expected_now(&self, driven: &Driven, all: ArrayView2<'_, f64>) -> Result<Ahead> {
+        let (n, width) = (all.nrows(), all.ncols() - self.operator.n_controls());
+        let (states, inputs) = all.split_at(Axis(1), width);
+        let delays = &self.spec.delays;
+        let of_horizon = |steps: &usize| {
+            let made = (n - 1).checked_sub(*steps).filter(|from| *from >= delays.span()).and_then(|from| {
+                // States learned when the forecast would have been made.
+                let then = driven.count + 1 - *steps as u64;
+                let copied = driven.copies.iter().rev().find(|copied| copied.since <= then);
+                let copied = copied.filter(|_| is_due(stride(*steps), then))?;
+                let (states, under) = (states.slice(s![..=from, ..]), inputs.slice(s![from..n - 1, ..]));
+                Some(expected((&copied.operator, &copied.units), delays, states, under))
+            });
+            Ok(made.transpose()?.flatten().unwrap_or_else(|| vec![f64::NAN; width]))
+        };
+        self.spec.horizons.iter().map(of_horizon).collect()
+    }
+
+    /// Forecasts of the operator over each horizon from the last of these states, under these inputs.
+    pub(super) fn expected_under(
+        &self,
+        states: ArrayView2<'_, f64>,
+        under: ArrayView2<'_, f64>,
+    ) -> Result<Ahead> {
+        if self.operator.n_seen() < 2 || states.nrows() <= self.spec.delays.span() {
+            return Ok(Vec::new());
+        }
+        let of_horizon = |steps: &usize| {
+            let under = under.slice(s![..*steps, ..]);
+            let made = expected((&self.operator, &self.units), &self.spec.delays, states, under)?;
+            Ok(made.unwrap_or_else(|| vec![f64::NAN; states.ncols()]))
+        };
+        self.spec.horizons.iter().map(of_horizon).collect()
+    }
+
+    /// The inputs of `states` states and of those up to the longest horizon after the last; none for a system without.
+    pub(super) fn checked_inputs(
+        &self,
+        under: Option<ArrayView2<'_, f64>>,
+        states: usize,
+    ) -> Result<Array2<f64>> {
+        let width = self.operator.n_controls();
+        let needed = states + self.longest() - 1;
+        let Some(under) = under.filter(|_| self.driven.is_some()) else {
+            let found = under.map_or(0, |under| under.ncols());
+            if found == width {
+                return Ok(Array2::zeros((needed, 0)));
+            }
+            return Err(Error::WrongWidth { what: "inputs", expected: width, found });
+        };
+        check_width("inputs", Some(width), under.ncols())?;
+        check_finite("inputs", under)?;
+        if under.nrows() < needed {
+            return Err(Error::ShortInputs { states, needed, found: under.nrows() });
+        }
+        Ok(under.slice(s![..needed, ..]).to_owned())
+    }
+
+    /// Refuses what forecasts under inputs do not support.
+    pub(super) fn check_driven(&self, lag: usize, states: usize) -> Result<()> {
+        if self.driven.is_none() {
+            return Ok(());
+        }
+        in_range("lag", lag, lag == 1, "1 for forecasts under inputs")?;
+        let most = super::candidates::WIDEST;
+        let wide = format!("{states} numbers");
+        in_range("a state", wide, states <= most, "at most 64 numbers for forecasts under inputs")?;
+        Ok(())
+    }
+}
+
+impl Driven {
+    /// Copies the operator, if the latest copy is old.
+    fn copy(&mut self, operator: &Koopman, units: &Units, horizons: &[usize]) {
+        let longest = horizons.iter().max().map_or(1, |steps| *steps as u64);
+        let old = |last: &Copied| self.count - last.since >= longest.max(APART).max(last.since / SHARE);
+        if operator.n_seen() < 2 || !self.copies.last().is_none_or(old) {
+            return;
+        }
+        self.copies.drain(..self.copies.len().saturating_sub(1));
+        self.copies.push(Copied { since: self.count, operator: operator.clone(), units: units.clone() });
+    }
+
+    pub fn write(&self, out: &mut Writer) -> Result<()> {
+        out.counts("driven.count", &[self.count, self.copies.len() as u64]);
+        for (i, copied) in self.copies.iter().enumerate() {
+            let mut own = Writer::default();
+            own.counts("since", &[copied.since]);
+            own.bytes("operator", copied.operator.to_bytes(serde_json::Value::Null)?);
+            copied.units.write(&mut own);
+            out.bytes(&name(i), own.finish(KIND, serde_json::Value::Null, serde_json::Value::Null)?);
+        }
+        Ok(())
+    }
+
+    /// Reads what [`write`](Self::write) wrote, beside this operator.
+    pub fn read(from: &Reader<'_>, operator: &Koopman) -> Result<Self> {
+        let wrong = || Error::file("the copies of its operator are not older ones of its own");
+        let [count, copies] = from.counts("driven.count")?;
+        if copies > 2 {
+            return Err(wrong());
+        }
+        let read = |i: usize| {
+            load(from.bytes(&name(i))?, KIND, |_: serde_json::Value, from| Copied::read(from))
+                .map(|(one, _)| one)
+        };
+        let copies: Vec<Copied> =
+            (0..usize::try_from(copies).unwrap_or(0)).map(read).collect::<Result<_>>()?;
+        let rising = copies.is_sorted_by(|a, b| a.since < b.since);
+        let own = |copied: &Copied| {
+            copied.since <= count
+                && copied.operator.n_seen() >= 2
+                && copied.operator.n_features() == operator.n_features()
+                && copied.operator.n_controls() == operator.n_controls()
+                && copied.units.suits(operator.n_features())
+        };
+        if rising && copies.iter().all(own) { Ok(Self { count, copies }) } else { Err(wrong()) }
+    }
+}
+
+impl Copied {
+    fn read(from: &Reader<'_>) -> Result<Self> {
+        let [since] = from.counts("since")?;
+        let operator = Koopman::from_bytes(from.bytes("operator")?)?.0;
+        Ok(Self { since, operator, units: Units::read(from)? })
+    }
+}
+
+const KIND: &str = "copy";
+
+fn name(i: usize) -> String {
+    format!("driven.{i}")
+}
