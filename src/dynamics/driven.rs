@@ -161,6 +161,11 @@ impl Dynamics {
 }
 
 impl Driven {
+    /// Forgets the copies: parameters of the operator were chosen again.
+    pub fn forget(&mut self) {
+        self.copies.clear();
+    }
+
     /// Copies the operator, if the latest copy is old.
     fn copy(&mut self, operator: &Koopman, units: &Units, horizons: &[usize]) {
         let longest = horizons.iter().max().map_or(1, |steps| *steps as u64);

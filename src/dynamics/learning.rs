@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use ndarray::{ArrayView1, ArrayView2, s};
 
+use super::candidates::Candidates;
 use super::learned::DelayEmbedding;
 use super::readouts::Readouts;
 use super::{Dynamics, selection};
@@ -196,6 +197,10 @@ impl Dynamics {
             )?;
         }
         (self.operator, self.units) = (operator, units);
+        if let Some(driven) = &mut self.driven {
+            driven.forget();
+            self.candidates.iter_mut().for_each(Candidates::renew_operator);
+        }
         Ok(())
     }
 

@@ -137,7 +137,8 @@ class Forecaster(StreamEstimator):
     >>> for i in range(599):
     ...     room[i + 1] = 0.9 * room[i] + heat[i]
     >>> model = ks.Forecaster([1, 12]).fit(room[:500], inputs=heat[:500])
-    >>> bool(np.abs(model.forecast(inputs=heat[499:511])[:, 0, 0] - room[[500, 511]]).max() < 0.01)
+    >>> made = model.forecast(inputs=heat[499:511])[:, 0]
+    >>> bool(np.abs(made - room[[500, 511]]).max() < 0.01)
     True
     """
 

@@ -166,6 +166,12 @@ impl Candidates {
         inputs
     }
 
+    /// The operator is another than before: its parameters were chosen again.
+    pub fn renew_operator(&mut self) {
+        let horizons = self.series.iter_mut().flat_map(|series| &mut series.horizons);
+        horizons.for_each(|horizon| horizon.weights.renew(series::OPERATOR));
+    }
+
     /// Replaces the inputs of the latest row.
     pub fn drive(&mut self, under: ArrayView2<'_, f64>) {
         self.inputs = self.acting(under.slice_move(s![..1, ..]));

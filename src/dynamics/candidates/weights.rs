@@ -34,6 +34,9 @@ const WORST: f64 = 20.0;
 /// row, so that a shock that no kind could forecast does not dominate.
 pub const WAYS: usize = 2;
 
+/// Share of the mass of its losses that a kind keeps when it is another than before.
+const RENEWED: f64 = 0.1;
+
 /// Mean losses of several forecasts.
 #[derive(Clone, Debug, Default)]
 struct Losses {
@@ -166,6 +169,12 @@ impl Weights {
             self.mass = self.mass * keep + 1.0;
             self.mixed += (squared(&mixed) - self.mixed) / self.mass;
         }
+    }
+
+    /// Doubts the losses of a kind that is now another than before.
+    pub fn renew(&mut self, kind: usize) {
+        self.squared.masses[kind] *= RENEWED;
+        self.relative.masses[kind] *= RENEWED;
     }
 
     /// Expected losses of each kind, squared and relative. `shorter`: those at a shorter horizon, which has more losses that
