@@ -118,6 +118,14 @@ def test_fields_in_quotes_may_hold_line_ends_wherever_blocks_end(tmp_path):
             b"1.5,2\n3,4\n",
             "begins with numbers.*first line with the columns' names",
         ),
+        *(
+            ("nameless.csv", first + b",1.5\n" + first + b",2\n", "begins with a date and numbers")
+            for first in (
+                *(b"2020-01-31", b"2020/01/31", b"31.01.2020", b"1/31/2020", b"2020-01"),
+                *(b"2020-01-31T10:00:00Z", b"31.01.2020 10:00", b"10:15:30"),
+            )
+        ),
+        ("nameless.csv", b"NA,1.5\n3,4\n", "begins with numbers"),
         ("wide.csv", b"a,b\n1,2\n1,2,3\n", "row 2 .line 3.: it has 3 fields, but the header has 2"),
         ("cut.gz", gzip.compress(RANDOM, mtime=0)[:5000], "is damaged: truncated"),
         ("t.parquet", b"PAR1 but not really", "is damaged"),

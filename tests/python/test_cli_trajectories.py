@@ -118,3 +118,18 @@ def test_forecasts_are_judged_from_and_of_observed_rows_only():
     # One step: from 2 and 3; two: from 0 and 2.
     np.testing.assert_array_equal(judge._sums.counts, [2, 2])
     assert (judge._sums._sums[0] == 0.0).all()
+
+
+@pytest.mark.parametrize("sizes", [[400], [1] * 400, [7, 100, 3, 290]])
+def test_where_most_rows_would_be_made_up_they_are_not_filled(sizes: list[int]) -> None:
+    states = np.random.default_rng(0).normal(size=(400, 1))
+    states[1::2] = np.nan  # every second value
+    cutter, first, pieces = Cutter(None, fill=2), 0, []
+    for size in sizes:
+        pieces += list(cutter.cut(states[first : first + size], None))
+        first += size
+    rows = np.concatenate([piece.states for piece in pieces])
+    filled = np.concatenate([~piece.observed for piece in pieces])
+    assert len(rows) == 200 + cutter.n_filled
+    assert filled.sum() == cutter.n_filled <= 10 + 0.25 * 200
+    assert cutter.n_trajectories == 200 - cutter.n_filled

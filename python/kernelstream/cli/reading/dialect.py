@@ -16,7 +16,14 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical ba
 _NAMED = re.compile(rb"\A[ \t]*(?:\"sep=(.)\"|sep=(.))[ \t]*\r?\n", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
-_DATE = re.compile(r"\s*\d{4}-\d\d?-\d\d?([T ]\d\d?:\d\d(:\d\d([.,]\d+)?)?(Z|[-+]\d\d:?\d\d)?)?\s*")
+_CLOCK = r"\d\d?:\d\d(:\d\d([.,]\d+)?)?(Z|[-+]\d\d:?\d\d)?"
+_DAY = (
+    r"(\d{4}-\d\d?(-\d\d?)?|\d{4}(?P<a>[./])\d\d?(?P=a)\d\d?"
+    r"|\d\d?(?P<b>[./-])\d\d?(?P=b)(\d{4}|\d\d))"
+)
+_DATE = re.compile(rf"\s*({_DAY}([T ]{_CLOCK})?|{_CLOCK})\s*")
+# Missing values; an empty name is that of an index.
+_MISSING = re.compile(r"\s*(na|nan|null)\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
 
 
@@ -86,7 +93,8 @@ def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialec
             notes.append("with decimal commas")
     numbers = [field for field in names if _NUMBER.fullmatch(field)]
     dates = [field for field in names if _DATE.fullmatch(field)]
-    if numbers and len(numbers) + len(dates) == len(names):
+    missing = [field for field in names if _MISSING.fullmatch(field)]
+    if numbers and len(numbers) + len(dates) + len(missing) == len(names):
         what = "a date and numbers" if dates else "numbers"
         raise ValueError(
             f"{name} begins with {what}, {delimiter.join(names)[:60]!r}: put a first line with "

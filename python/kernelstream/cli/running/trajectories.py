@@ -19,6 +19,8 @@ FloatArray = NDArray[np.float64]
 _SHORT, _LONG = 0.5, 1.5
 # Gaps are filled if they are this close to a whole number of steps.
 _WHOLE = 0.25
+# Rows that may be filled for each complete one, and besides: of more, most would be made up.
+_FILLED, _FIRST = 0.25, 10
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0}
 
 
@@ -61,7 +63,8 @@ class Cutter:
     kind : {"time", "number"}, optional
         Kind of the times; None: there are none, and rows follow one another.
     fill : int, default=0
-        Gaps of at most this many rows are filled, on a line between the rows before and after.
+        Gaps of at most this many rows are filled, on a line between the rows before and after,
+        while at most one row in five is.
 
     Attributes
     ----------
@@ -90,6 +93,7 @@ class Cutter:
         # The last complete row, and incomplete ones since then.
         self._before: FloatArray | None = None
         self._incomplete = 0
+        self._complete = 0
 
     def end(self) -> None:
         """End the trajectory, as at the end of a file."""
@@ -145,7 +149,14 @@ class Cutter:
         whole = np.rint(steps)
         fits = (whole >= 2.0) & (whole <= self._fill + 1.0) & (np.abs(steps - whole) <= _WHOLE)
         fits[0] &= self._open
-        return np.where(fits, whole - 1.0, 0.0).astype(np.int64)
+        absent = np.where(fits, whole - 1.0, 0.0).astype(np.int64)
+        filled = self.n_filled
+        for row in np.flatnonzero(absent):
+            if filled + absent[row] > _FIRST + _FILLED * (self._complete + row):
+                absent[row] = 0
+            filled += absent[row]
+        self._complete += len(steps)
+        return absent
 
     def _with_filled(
         self, complete: FloatArray, absent: NDArray[np.int64]
