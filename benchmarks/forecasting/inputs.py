@@ -18,10 +18,12 @@ practice", 2021 (regression with ARIMA errors).
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -282,15 +284,23 @@ def main() -> None:
     """Print a line a record and the figures of all cells."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="records; all if none is named")
+    parser.add_argument(
+        "--peers", type=Path, help="file that keeps the errors of the other methods"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    kept = json.loads(options.peers.read_text()) if options.peers and options.peers.exists() else {}
     title = f"{'record':26s} {'best other method':46s} times its error"
     print(f"{title}        inside 90 %      / without inputs     / operator alone  us a number")
     ratios, covered, costs = [], [], []
     for record in records():
         if options.names and record.name not in options.names:
             continue
-        its = others(record)
+        if record.name not in kept:
+            kept[record.name] = {name: found.tolist() for name, found in others(record).items()}
+            if options.peers:
+                options.peers.write_text(json.dumps(kept))
+        its = kept[record.name]
         own, without, alone, inside, cost = ours(record)
         names = [min(its, key=lambda name: its[name][j]) for j in range(3)]
         best = np.array([its[name][j] for j, name in enumerate(names)])

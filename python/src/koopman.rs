@@ -449,6 +449,12 @@ impl Koopman {
         Ok(self.model.read(py)?.n_features())
     }
 
+    /// States learned one after another, of those with horizons.
+    #[getter]
+    fn n_states(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.model.read(py)?.n_states())
+    }
+
     /// Inputs of a state.
     #[getter]
     fn n_inputs(&self, py: Python<'_>) -> PyResult<usize> {

@@ -5,10 +5,13 @@ use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 
 use super::Dynamics;
 use super::candidates::{Ahead, CANDIDATES, Candidates, WIDEST};
-use super::horizon::stride;
+use super::horizon::{stride, stride_under};
 use crate::error::{Error, Result};
 use crate::uncertainty::{Calibration, around};
 use crate::validate::check_width;
+
+/// States that may be the last ones learned by chance.
+const FEW: usize = 2;
 
 impl Dynamics {
     /// Initial state for this number of components; `None` if candidates are disabled.
@@ -16,6 +19,7 @@ impl Dynamics {
         let horizons = &self.spec.horizons;
         let there = self.spec.candidates && width <= WIDEST && !horizons.is_empty();
         let rows = horizons.iter().map(|steps| steps * lag).collect();
+        let stride = if self.driven.is_some() { stride_under } else { stride };
         let strides = horizons.iter().map(|steps| stride(*steps)).collect();
         let widths = [width, self.operator.n_controls()];
         there.then(|| Candidates::new(widths, rows, strides, self.spec.period))
@@ -141,8 +145,8 @@ impl Dynamics {
         self.tail.as_ref().map(|tail| tail.slice(s![.., ..tail.ncols() - inputs]))
     }
 
-    /// Number of leading states that equal the last ones learned. If others follow, and the same states had occurred before,
-    /// as whole numbers do, they need not be the same.
+    /// Number of leading states that equal the last ones learned. If there are few of them, more others follow, and the same
+    /// states had occurred before, as whole numbers do, they need not be the same.
     fn overlap(&self, states: ArrayView2<'_, f64>) -> usize {
         let Some(tail) = self.learned_end() else { return 0 };
         let ends = |end: &usize| {
@@ -152,9 +156,9 @@ impl Dynamics {
         let certain = |end: &usize| {
             let known =
                 self.candidates.as_ref().is_some_and(|model| model.knows(states.slice(s![..*end, ..])));
-            *end == states.nrows() || !known
+            *end > FEW || 2 * end >= states.nrows() || !known
         };
-        (1..=states.nrows()).rev().find(ends).filter(certain).unwrap_or(0)
+        (1..=states.nrows()).rev().find(|end| ends(end) && certain(end)).unwrap_or(0)
     }
 
     /// Forecast of the mixture around the operator, or with inputs of the operator, from the last of these states; empty if

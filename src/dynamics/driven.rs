@@ -4,11 +4,13 @@
 //! Regressions are then those of the row before the target. The operator, which may reproduce the states that it has learned,
 //! is a copy from before any state after the first of the forecast was learned.
 
-use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use std::sync::Arc;
 
-use super::candidates::Ahead;
+use ndarray::{Array2, Array3, ArrayView2, Axis, concatenate, s};
+
+use super::candidates::{Ahead, WIDEST};
 use super::delays::embedded;
-use super::horizon::{is_due, stride};
+use super::horizon::{is_due, stride_under};
 use super::{DelaysSpec, Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result, in_range};
 use crate::koopman::Koopman;
@@ -24,7 +26,7 @@ const SHARE: u64 = 16;
 pub(super) struct Driven {
     /// States learned.
     count: u64,
-    copies: Vec<Copied>,
+    copies: Vec<Arc<Copied>>,
 }
 
 /// An operator and its scale after so many states.
@@ -35,22 +37,40 @@ struct Copied {
     units: Units,
 }
 
-/// Forecast by an operator over so many steps from the last of these states, with its predecessors, under these inputs (steps,
-/// k); `None` if it has none, as where it overflows.
+/// Forecasts by an operator over these numbers of steps from the last of these states, with its predecessors, under these
+/// inputs (steps, k); NaN where it has none, as where it overflows.
 fn expected(
     (operator, units): (&Koopman, &Units),
     delays: &DelaysSpec,
     states: ArrayView2<'_, f64>,
     under: ArrayView2<'_, f64>,
-) -> Result<Option<Vec<f64>>> {
+    steps: &[usize],
+) -> Result<Ahead> {
     let (n, width) = states.dim();
     let window = embedded(delays, states.slice_move(s![n - delays.span() - 1.., ..]));
     let scaled = units.scaled(window.view());
-    match operator.forecast_under(scaled.view(), under.insert_axis(Axis(0)), &[under.nrows()]) {
-        Ok(made) => Ok(Some(units.given(made.slice_move(s![.., 0, ..width])).into_raw_vec_and_offset().0)),
+    let ask = |steps: &[usize]| operator.forecast_under(scaled.view(), under.insert_axis(Axis(0)), steps);
+    let given = |made: Array3<f64>| {
+        let states = units.given(made.slice_move(s![.., 0, ..width]));
+        states.rows().into_iter().map(|row| row.to_vec()).collect::<Ahead>()
+    };
+    match ask(steps) {
+        Ok(made) => Ok(given(made)),
         Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(Error::ForecastOverflow { steps: at }) if steps.iter().any(|one| *one < at) => {
+            let mut all = vec![vec![f64::NAN; width]; steps.len()];
+            let before: Vec<usize> = steps.iter().copied().filter(|one| *one < at).collect();
+            let made = given(ask(&before)?);
+            for (one, made) in before.iter().zip(made) {
+                all.iter_mut()
+                    .zip(steps)
+                    .filter(|(_, steps)| *steps == one)
+                    .for_each(|(to, _)| to.clone_from(&made));
+            }
+            Ok(all)
+        }
         // Also states or inputs that are far beyond all that it has learned.
-        Err(_) => Ok(None),
+        Err(_) => Ok(vec![vec![f64::NAN; width]; steps.len()]),
     }
 }
 
@@ -78,7 +98,7 @@ impl Dynamics {
             operator => operator?,
         };
         let due: Vec<bool> =
-            self.spec.horizons.iter().map(|steps| is_due(stride(*steps), driven.count + 1)).collect();
+            self.spec.horizons.iter().map(|steps| is_due(stride_under(*steps), driven.count + 1)).collect();
         self.follow_part(row, lag, continued, &mut |_| true)?;
         self.learn_candidates(&row.row(0).to_vec(), lag, continued, &operator, &due);
         if let Some(driven) = &mut self.driven {
@@ -96,13 +116,13 @@ impl Dynamics {
         let of_horizon = |steps: &usize| {
             let made = (n - 1).checked_sub(*steps).filter(|from| *from >= delays.span()).and_then(|from| {
                 // States learned when the forecast would have been made.
-                let then = driven.count + 1 - *steps as u64;
+                let then = (driven.count + 1).checked_sub(*steps as u64)?;
                 let copied = driven.copies.iter().rev().find(|copied| copied.since <= then);
-                let copied = copied.filter(|_| is_due(stride(*steps), then))?;
+                let copied = copied.filter(|_| is_due(stride_under(*steps), then))?;
                 let (states, under) = (states.slice(s![..=from, ..]), inputs.slice(s![from..n - 1, ..]));
-                Some(expected((&copied.operator, &copied.units), delays, states, under))
+                Some(expected((&copied.operator, &copied.units), delays, states, under, &[*steps]))
             });
-            Ok(made.transpose()?.flatten().unwrap_or_else(|| vec![f64::NAN; width]))
+            Ok(made.transpose()?.and_then(|mut made| made.pop()).unwrap_or_else(|| vec![f64::NAN; width]))
         };
         self.spec.horizons.iter().map(of_horizon).collect()
     }
@@ -116,12 +136,8 @@ impl Dynamics {
         if self.operator.n_seen() < 2 || states.nrows() <= self.spec.delays.span() {
             return Ok(Vec::new());
         }
-        let of_horizon = |steps: &usize| {
-            let under = under.slice(s![..*steps, ..]);
-            let made = expected((&self.operator, &self.units), &self.spec.delays, states, under)?;
-            Ok(made.unwrap_or_else(|| vec![f64::NAN; states.ncols()]))
-        };
-        self.spec.horizons.iter().map(of_horizon).collect()
+        let operator = (&self.operator, &self.units);
+        expected(operator, &self.spec.delays, states, under, &self.spec.horizons)
     }
 
     /// The inputs of `states` states and of those up to the longest horizon after the last; none for a system without.
@@ -140,11 +156,12 @@ impl Dynamics {
             return Err(Error::WrongWidth { what: "inputs", expected: width, found });
         };
         check_width("inputs", Some(width), under.ncols())?;
-        check_finite("inputs", under)?;
         if under.nrows() < needed {
             return Err(Error::ShortInputs { states, needed, found: under.nrows() });
         }
-        Ok(under.slice(s![..needed, ..]).to_owned())
+        let under = under.slice_move(s![..needed, ..]);
+        check_finite("inputs", under)?;
+        Ok(under.to_owned())
     }
 
     /// Refuses what forecasts under inputs do not support.
@@ -153,7 +170,8 @@ impl Dynamics {
             return Ok(());
         }
         in_range("lag", lag, lag == 1, "1 for forecasts under inputs")?;
-        let most = super::candidates::WIDEST;
+        let (most, inputs) = (WIDEST, self.operator.n_controls());
+        in_range("inputs", format!("{inputs} of each state"), inputs <= most, "at most 64 for forecasts")?;
         let wide = format!("{states} numbers");
         in_range("a state", wide, states <= most, "at most 64 numbers for forecasts under inputs")?;
         Ok(())
@@ -161,6 +179,11 @@ impl Dynamics {
 }
 
 impl Driven {
+    /// States learned.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Forgets the copies: parameters of the operator were chosen again.
     pub fn forget(&mut self) {
         self.copies.clear();
@@ -169,12 +192,13 @@ impl Driven {
     /// Copies the operator, if the latest copy is old.
     fn copy(&mut self, operator: &Koopman, units: &Units, horizons: &[usize]) {
         let longest = horizons.iter().max().map_or(1, |steps| *steps as u64);
-        let old = |last: &Copied| self.count - last.since >= longest.max(APART).max(last.since / SHARE);
+        let old = |last: &Arc<Copied>| self.count - last.since >= longest.max(APART).max(last.since / SHARE);
         if operator.n_seen() < 2 || !self.copies.last().is_none_or(old) {
             return;
         }
         self.copies.drain(..self.copies.len().saturating_sub(1));
-        self.copies.push(Copied { since: self.count, operator: operator.clone(), units: units.clone() });
+        let (since, operator, units) = (self.count, operator.clone(), units.clone());
+        self.copies.push(Arc::new(Copied { since, operator, units }));
     }
 
     pub fn write(&self, out: &mut Writer) -> Result<()> {
@@ -198,12 +222,12 @@ impl Driven {
         }
         let read = |i: usize| {
             load(from.bytes(&name(i))?, KIND, |_: serde_json::Value, from| Copied::read(from))
-                .map(|(one, _)| one)
+                .map(|(one, _)| Arc::new(one))
         };
-        let copies: Vec<Copied> =
+        let copies: Vec<Arc<Copied>> =
             (0..usize::try_from(copies).unwrap_or(0)).map(read).collect::<Result<_>>()?;
         let rising = copies.is_sorted_by(|a, b| a.since < b.since);
-        let own = |copied: &Copied| {
+        let own = |copied: &Arc<Copied>| {
             copied.since <= count
                 && copied.operator.n_seen() >= 2
                 && copied.operator.n_features() == operator.n_features()

@@ -20,12 +20,20 @@ const PERSISTENCE: usize = 4;
 /// Number of forecasts judged per horizon: overlapping ones are dependent.
 const JUDGED: usize = 10;
 
+/// Steps of forecasts under inputs, per row.
+const STEPS: usize = 5;
+
 /// Golden section, whose multiples are most evenly distributed modulo 1.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// Mean distance of judged states.
 pub(super) fn stride(steps: usize) -> usize {
     (steps / JUDGED).max(1)
+}
+
+/// The same under inputs, where each of these forecasts is of as many steps.
+pub(super) fn stride_under(steps: usize) -> usize {
+    steps.div_ceil(STEPS).max(1)
 }
 
 /// Whether a forecast from the state with this number is judged. At equal distances only a few phases of an oscillation

@@ -5,6 +5,7 @@ use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 
 use super::candidates::Ahead;
 use super::delays::embedded;
+use super::driven::Driven;
 use super::forecaster::Forecaster;
 use super::learned::DelayEmbedding;
 use super::{Dynamics, DynamicsSpec};
@@ -51,6 +52,13 @@ impl DynamicsSpec {
 }
 
 impl Dynamics {
+    /// Number of states learned with horizons.
+    #[must_use]
+    pub fn n_states(&self) -> u64 {
+        let driven = self.driven.as_ref().map(Driven::count);
+        driven.or_else(|| Some(self.forecaster.as_ref()?.seen.count)).unwrap_or(0)
+    }
+
     /// Longest horizon; 0 without one.
     pub(super) fn longest(&self) -> usize {
         self.spec.horizons.iter().max().copied().unwrap_or(0)

@@ -19,7 +19,7 @@ from kernelstream.estimators.model_file import decode_parameters, encode_paramet
 from kernelstream.estimators.validation import rows_of, whole_number
 from kernelstream.forecasting.skill import Mixtures
 from kernelstream.koopman.estimator import Koopman, fitted_operator
-from kernelstream.koopman.inputs import joined_pieces, rows_of_inputs
+from kernelstream.koopman.inputs import joined_pieces, numbers_of_inputs
 from kernelstream.koopman.learning import Warned, core_spec, reporting, warn_of_learned
 from kernelstream.koopman.queries import span_of
 from kernelstream.koopman.skill import Skill, skill_of, steps_of
@@ -51,10 +51,29 @@ def delays_of(width: int) -> int:
 
 
 def _width_of(inputs: Any) -> int:
-    """Count the inputs of a state."""
+    """Count the inputs of a state.
+
+    Raises
+    ------
+    ValueError
+        They are no rows.
+    """
     if inputs is None:
         return 0
-    return 1 if np.ndim(first := as_trajectories(inputs)[0]) == 1 else int(np.shape(first)[1])
+    shape = np.shape(as_trajectories(inputs)[0])
+    if len(shape) not in {1, 2} or shape[1:] == (0,):
+        raise ValueError(
+            f"inputs have shape {shape}, but must have shape (n_times, n_inputs), a row for each "
+            "state"
+        )
+    return 1 if len(shape) == 1 else int(shape[1])
+
+
+def _names_of(inputs: Any) -> list[str] | None:
+    """Give the names of the columns of a frame; None if there are none."""
+    frame = inputs[0] if isinstance(inputs, list | tuple) and len(inputs) else inputs
+    names = list(getattr(frame, "columns", []))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 class Forecaster(StreamEstimator):
@@ -74,6 +93,9 @@ class Forecaster(StreamEstimator):
     do, and forecasts are made under those that will act, see `forecast`. The input of a row acts
     from its state until the next. What acts on the state of the same row, as the temperature of an
     hour on the load of this hour, belongs to the row before: ``inputs=Z[1:]`` with ``T[:-1]``.
+    As long as that of the last row is not known, as there, forecast from the two last rows, the
+    first of which was learned, ``forecast(T[-2:], inputs=...)[:, -1]``. With inputs, the lag of the
+    operator is 1.
 
     Parameters
     ----------
@@ -84,14 +106,14 @@ class Forecaster(StreamEstimator):
     operator : Koopman, optional
         The parameters of the operator: kernel, delays, lag, time step. It is not fitted; what was
         learned is `operator_`. None: a ``Koopman`` with 8 delays of one component, with 2 of up to
-        64, and with none of more.
+        64, and with none of more, and with as many inputs as are given.
     period : int, optional
         States in a season, 2 or more, such as 24 of hourly ones. None: up to two are looked for
         each time that the number of rows has grown by a third, see `periods_`.
     candidates : bool, default=True
         Whether each component is forecast by the statistical models too, of states of up to 64
         components. False: only by the operator and what is learned in its coordinates, for all
-        components together.
+        components together, without inputs.
 
     Attributes
     ----------
@@ -107,8 +129,10 @@ class Forecaster(StreamEstimator):
         The seasons found in each component, at most two, the more important first.
     times_ : ndarray of shape (n_horizons,)
         The horizons in units of ``operator.time_step``.
+    n_states_ : int
+        Number of states learned: an interrupted call goes on with the next.
     n_seen_ : int
-        Number of pairs of states received.
+        Number of pairs that the operator has learned, of states with their delays.
     n_stored_ : int
         Number of stored states.
     n_features_in_ : int
@@ -145,6 +169,7 @@ class Forecaster(StreamEstimator):
     _core_class = _core.Koopman
 
     n_features_in_: int
+    _input_names: list[str] | None
 
     def __init__(
         self,
@@ -240,7 +265,7 @@ or sequence of array-likes of shape (n_times, n_features)
             A row is invalid (the message names it), or a new trajectory is not longer than the
             lag; the model is unchanged.
         KeyboardInterrupt
-            Ctrl-C; the states processed until then stay learned (see ``n_seen_``).
+            Ctrl-C; the states processed until then stay learned (see ``n_states_``).
         """
         with self._learning() as model:
             model._learn(T, inputs, continued=continued, begins=True, verbose=verbose)
@@ -256,6 +281,7 @@ or sequence of array-likes of shape (n_times, n_features)
             for i, piece in enumerate(as_trajectories(T))
         ]
         operator = self._operator(_width_of(inputs))
+        self._check_inputs(inputs, operator.n_inputs, reset=reset)
         pieces = joined_pieces(pieces, inputs, operator.n_inputs)
         lag = whole_number("lag", operator.lag)
         by_component = self._by_component()
@@ -273,6 +299,38 @@ or sequence of array-likes of shape (n_times, n_features)
         ):
             self._core.follow(pieces, lag, continued, report)
         warn_of_codes(pieces, names)
+
+    def _check_inputs(self, inputs: Any, expected: int, *, reset: bool) -> None:
+        """Refuse inputs that are missing or superfluous, or have other names."""
+        found = _width_of(inputs)
+        if found and not expected:
+            remedy = (
+                "fit starts anew"
+                if self.operator is None
+                else f"set operator=Koopman(n_inputs={found}, ...)"
+            )
+            was = "its operator has none" if reset else "it has learned trajectories without"
+            raise ValueError(f"{found} inputs of each state are given, but {was}: {remedy}")
+        if expected and not found:
+            raise ValueError(
+                f"this forecaster learns a system with {expected} inputs: pass those of each "
+                "state, inputs=..."
+            )
+        if found and not self.candidates:
+            raise ValueError("forecasts under inputs need candidates=True")
+        if reset:
+            self._input_names = _names_of(inputs)
+        else:
+            self._check_input_names(inputs)
+
+    def _check_input_names(self, inputs: Any) -> None:
+        """Refuse inputs whose columns have other names than those learned, or another order."""
+        known, names = vars(self).get("_input_names"), _names_of(inputs)
+        if known is not None and names is not None and names != known:
+            raise ValueError(
+                f"the columns of inputs are {names}, but {known} were learned: give these, in this "
+                "order"
+            )
 
     def _operator(self, n_inputs: int = 0) -> Koopman:
         operator = self.operator
@@ -364,8 +422,10 @@ or sequence of array-likes of shape (n_times, n_features)
         With inputs, autoregressions and direct least squares have recent inputs as further
         regressors (ARX models; L. Ljung, "System identification", 1999), and the operator is that
         of states and inputs, single steps of it as by `Koopman.predict`. Forecasts are compared
-        with their targets once the inputs in between are known, and then those of the operator are
-        of a copy from before they were learned: files of such models are three times as large.
+        with their targets once the inputs in between are known, and are then made by regressions
+        with the coefficients of the row before the target, and by a copy of the operator from
+        before any state in between was learned: files are several times as large.
+        Under inputs, forecasts may go ten times the range of the states seen beyond it.
 
         Parameters
         ----------
@@ -413,6 +473,7 @@ n_inputs), optional
         if self._core.has_candidates:
             forecasts = self._of_states(X, inputs, self._core.ahead)
         else:
+            self._acting(inputs, 1)
             forecasts = cast(FloatArray, self._core.forecasts(self._forecast_rows(X)))
         if not return_std:
             return forecasts
@@ -436,7 +497,7 @@ n_inputs), optional
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features), optional
+        X : array-like of shape (n, n_features) or (n, n_times, n_features), optional
             Initial states, as for `forecast`.
         coverage : float, default=0.9
             Share of the targets inside, above 0 and below 1, for each component by
@@ -465,6 +526,7 @@ n_inputs), optional
         if self._core.has_candidates:
             ask = partial(self._core.ahead_intervals, coverage=float(coverage))
             return self._of_states(X, inputs, ask)
+        self._acting(inputs, 1)
         rows = self._forecast_rows(X)
         return cast(FloatArray, self._core.forecast_intervals(rows, float(coverage)))
 
@@ -503,7 +565,8 @@ n_inputs), optional
                 "inputs are given, but this forecaster has learned trajectories without: learn "
                 "them with inputs=... too"
             )
-        return rows_of_inputs(inputs, len(np.asarray(inputs)), width)
+        self._check_input_names(inputs)
+        return numbers_of_inputs(inputs, width, f"({needed} or more, {width})")
 
     @property
     def forecast_weights_(self) -> dict[str, FloatArray]:
@@ -521,6 +584,12 @@ n_inputs), optional
         """Number of inputs."""
         check_is_fitted(self)
         return cast(int, self._core.n_inputs)
+
+    @property
+    def n_states_(self) -> int:
+        """Number of states learned, with which an interrupted call goes on."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_states)
 
     @property
     def periods_(self) -> list[list[int]]:
@@ -603,6 +672,10 @@ n_inputs), optional
         times: FloatArray = steps * operator.lag * operator.time_step
         return times
 
+    def _state(self) -> dict[str, Any]:
+        names = vars(self).get("_input_names")
+        return super()._state() | ({} if names is None else {"input_names": names})
+
     def _params(self) -> dict[str, Any]:
         params: dict[str, Any] = self.get_params(deep=False)
         if np.ndim(self.horizons):
@@ -621,4 +694,5 @@ n_inputs), optional
         if core.n_features is not None:
             model.n_features_in_ = core.n_features
         model._set_feature_names(state["feature_names"], core.n_features)
+        model._input_names = state.get("input_names")
         return model

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelstream.estimators.validation import as_float64, refuse_masked
+from kernelstream.estimators.validation import as_float64, located_error, refuse_masked
 from kernelstream.koopman.trajectories import as_trajectories
 
-__all__ = ["joined", "joined_pieces", "rows_of_inputs", "sequences"]
+__all__ = ["joined", "joined_pieces", "numbers_of_inputs", "rows_of_inputs", "sequences"]
 
 FloatArray = NDArray[np.float64]
 
@@ -33,17 +34,41 @@ def rows_of_inputs(inputs: Any, rows: int, width: int, name: str = "inputs") -> 
     ValueError, TypeError
         They have another shape, or are not real numbers.
     """
-    refuse_masked(inputs, name)
-    array = as_float64(np.asarray(inputs), name)
-    if array.ndim == 1 and width == 1:
-        array = array[:, None]
-    if array.ndim != 2 or array.shape[1] != width:
-        raise ValueError(f"{name} have shape {array.shape}, but must have shape ({rows}, {width})")
+    array = numbers_of_inputs(inputs, width, f"({rows}, {width})", name)
     if len(array) != rows:
         raise ValueError(
             f"X has {rows} rows but {name} have {len(array)}: one is needed for each row"
         )
     return array
+
+
+def numbers_of_inputs(inputs: Any, width: int, shape: str, name: str = "inputs") -> FloatArray:
+    """Check that inputs are finite numbers in rows of this width, and of this `shape` in words.
+
+    Raises
+    ------
+    ValueError, TypeError
+        They have another shape, or are not finite real numbers.
+    """
+    array = _numbers(inputs, name)
+    if array.ndim == 1 and width == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] != width:
+        raise ValueError(f"{name} have shape {array.shape}, but must have shape {shape}")
+    if not np.isfinite(array).all():
+        row, column = map(int, np.argwhere(~np.isfinite(array))[0])
+        message = f"{name} contain {array[row, column]} at row {row}, column {column}"
+        raise located_error(f"{message}: every state needs its inputs", name, row, column)
+    return array
+
+
+def _numbers(inputs: Any, name: str) -> FloatArray:
+    refuse_masked(inputs, name)
+    if hasattr(inputs, "to_numpy"):
+        # Of pandas, whose missing values are objects.
+        with suppress(TypeError, ValueError):
+            inputs = inputs.to_numpy(dtype=np.float64, na_value=np.nan)
+    return as_float64(np.asarray(inputs), name)
 
 
 def joined(X: FloatArray, inputs: Any, width: int) -> FloatArray:

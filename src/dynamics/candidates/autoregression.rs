@@ -18,9 +18,8 @@ const WORSE: f64 = 9.0;
 /// Ridges tried where features are close to being dependent, as shares of their sums of squares.
 const DAMPED: [f64; 4] = [1e-24, 1e-20, 1e-16, 1e-12];
 
-/// Most regressors that are inputs, and most lags of one.
+/// Most regressors that are inputs, but at least one of each.
 const INPUTS: usize = 24;
-const INPUT_LAGS: usize = 8;
 
 /// In a model file, an input and its lag are one number, above all lags of the series.
 const CODE: usize = 1 << 20;
@@ -47,7 +46,7 @@ impl Autoregression {
             lags.extend([0, 1, 2].map(|near| period + near - 1).into_iter().filter(|lag| *lag > order));
         }
         lags.dedup();
-        let most = (INPUTS / inputs.max(1)).clamp(1, INPUT_LAGS).min(order);
+        let most = (INPUTS / inputs.max(1)).clamp(1, order);
         let inputs: Vec<_> = (1..=most).flat_map(|lag| (0..inputs).map(move |input| (input, lag))).collect();
         Self {
             sums: Sums::new(lags.len() + inputs.len() + 1),
@@ -207,7 +206,8 @@ impl Autoregression {
             .map(|((input, lag), weight)| (*input, *lag, *weight))
             .collect();
         let longest = used.iter().map(|(lag, _)| *lag).max().unwrap_or(0);
-        if now + 1 < context.history.start(now) + longest {
+        let furthest = acting.iter().map(|(_, lag, _)| *lag).max().unwrap_or(0).max(longest);
+        if now + 1 < context.history.start(now) + furthest {
             return None;
         }
         // Looks up only the lags in use.

@@ -24,6 +24,8 @@ pub struct Sources<'a> {
     pub own: usize,
     pub periods: &'a [usize],
     pub logs: bool,
+    /// Whether only the latest row and the inputs from then on are features: for histories of few rows.
+    pub brief: bool,
     pub centers: &'a [f64],
     pub recent: usize,
     pub others: bool,
@@ -37,8 +39,10 @@ const DAMPED: f64 = 1e-20;
 /// Seasons before the target whose values are features.
 const SEASONS: usize = 3;
 
-/// Values of all inputs just before the target that are features, most of one, and of one before the forecast's row.
+/// Values of all inputs just before the target that are features, most of one, and of one before the forecast's row; means
+/// of all inputs.
 const INPUTS: usize = 12;
+const MEANS: usize = 48;
 const NEAREST: usize = 6;
 const BEFORE: usize = 2;
 
@@ -71,36 +75,36 @@ impl Sources<'_> {
         }
     }
 
-    /// Number of values of an input just before the target, and of means over twice as many rows before these, four times
-    /// as many before those, up to the forecast's row.
-    fn of_input(&self, rows: usize) -> (usize, usize) {
+    /// Number of values of an input just before the target, of means over as many rows before these, twice as many before
+    /// those, and so on, the last one up to the forecast's row, and of values before it.
+    fn of_input(&self, rows: usize) -> [usize; 3] {
         let nearest = (INPUTS / self.inputs.len().max(1)).clamp(1, NEAREST);
-        let means = (rows as f64 / nearest as f64).log2().ceil().max(0.0) as usize;
-        (nearest, means)
+        let doublings = rows.div_ceil(nearest).next_power_of_two().ilog2() as usize;
+        let means = doublings.min((MEANS / self.inputs.len().max(1)).max(1));
+        if self.brief { [nearest.min(rows), means, 0] } else { [nearest, means, BEFORE] }
     }
 
     fn push_inputs(&self, from: usize, rows: usize, out: &mut Vec<f64>) {
-        let (nearest, means) = self.of_input(rows);
+        let [nearest, means, before] = self.of_input(rows);
         let target = from + rows;
         for input in self.inputs {
             let value =
                 |back: usize| target.checked_sub(back).map_or(f64::NAN, |at| input.before(at, 0, false));
             out.extend((1..=nearest).map(value));
             let mut covered = nearest;
-            for _ in 0..means {
-                let next = (2 * covered).min(rows);
+            for mean in 1..=means {
+                let next = if mean == means { rows } else { 2 * covered };
                 out.push((covered + 1..=next).map(value).sum::<f64>() / (next - covered) as f64);
                 covered = next;
             }
-            out.extend((covered + 1..=covered + BEFORE).map(value));
+            out.extend((covered + 1..=covered + before).map(value));
         }
     }
 
     fn size(&self, rows: usize) -> usize {
         let seasons = |place: usize| if place == 0 { SEASONS + 1 } else { 2 };
         let seasonal: usize = (0..self.periods.len()).map(seasons).sum();
-        let (nearest, means) = self.of_input(rows);
-        let driven = self.inputs.len() * (nearest + means + BEFORE);
+        let driven = self.inputs.len() * self.of_input(rows).iter().sum::<usize>();
         1 + self.recent + driven + seasonal + if self.others { self.histories.len() - 1 } else { 0 }
     }
 }
@@ -118,7 +122,11 @@ impl Direct {
     /// Learns the value of the row `now`, forecast `rows` before it.
     pub fn learn(&mut self, sources: &Sources<'_>, now: usize, rows: usize, parameters: &Parameters) {
         let start = sources.histories[sources.own].start(now);
-        let Some(from) = now.checked_sub(rows).filter(|from| *from >= start) else { return };
+        let Some(from) =
+            now.checked_sub(rows).filter(|from| *from >= start.max(sources.histories[sources.own].dropped))
+        else {
+            return;
+        };
         let mut row = Vec::with_capacity(self.sums.size() + 1);
         sources.features(from, rows, &mut row);
         row.push(sources.value(sources.own, now, 0));

@@ -27,8 +27,8 @@ pub struct Made {
 pub struct Horizon {
     pub weights: Weights,
     pub widths: [Widths; 2],
-    /// On values and on logarithms.
-    pub direct: [Direct; 2],
+    /// On values, on logarithms, and on the latest row alone.
+    pub direct: [Direct; 3],
     waiting: VecDeque<Made>,
     /// Sum of recent differences of log likelihoods: that of errors in proportion to the forecast less that of errors of
     /// one scale.
@@ -64,9 +64,9 @@ impl Horizon {
         }
     }
 
-    /// Compares forecasts with the value of their row.
-    pub fn judge(&mut self, made: &Made, truth: f64, span: Span, parameters: &Parameters) {
-        self.weights.learn(&made.kinds, (made.mixed, &made.ways), truth, span, parameters);
+    /// Compares forecasts with the value of their row. `spare`: place of the one that is used only where others are lacking.
+    pub fn judge(&mut self, made: &Made, spare: usize, truth: f64, span: Span, parameters: &Parameters) {
+        self.weights.learn((&made.kinds, spare), (made.mixed, &made.ways), truth, span, parameters);
         let error = truth - made.mixed;
         // Laplace's distribution, whose scale is the mean absolute error.
         let unlikely = |scale: f64| scale.ln() + (error / scale).abs();

@@ -239,6 +239,7 @@ impl Candidates {
         self.pass(&mut given);
         let whole = given.sound && given.numbers.is_empty();
         let rows = self.histories.first().map_or(0, History::len);
+        let dropped = self.histories.first().map_or(0, |history| history.dropped);
         let lag = self.rows.first().zip(steps.first()).map_or(0, |(rows, steps)| rows / steps);
         whole
             && self.histories.len() == width
@@ -254,7 +255,7 @@ impl Candidates {
                 .histories
                 .iter()
                 .chain(&self.inputs)
-                .all(|history| history.is_sound() && history.len() == rows)
+                .all(|history| history.is_sound() && history.len() == rows && history.dropped == dropped)
             && self.series.iter().all(|series| series.is_sound(horizons, inputs))
     }
 }

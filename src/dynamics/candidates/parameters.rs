@@ -21,8 +21,6 @@ pub struct Parameters {
     /// Number of horizons for which direct least squares learns from every row; with more it learns
     /// from fewer rows.
     pub horizons: usize,
-    /// Most components of a state that are features of each other.
-    pub others: usize,
     /// Ratio of largest to smallest value from which logarithms are candidates too.
     pub spread: f64,
     /// A loss that is larger by a factor r leaves a weight of `r^(-n / sharpness)` after n losses.
@@ -54,7 +52,6 @@ impl Parameters {
         refit: 0.04,
         recent: 6,
         horizons: 8,
-        others: 8,
         spread: 1.5,
         sharpness: 8.0,
         losses: 60.0,

@@ -22,13 +22,17 @@ const VIEWS: [Kind; 6] = [
     Kind::PhaseDifference,
 ];
 
+/// Direct regressions: whether on logarithms, and whether on the latest row alone.
+const REGRESSIONS: [(bool, bool); 3] = [(false, false), (true, false), (false, true)];
+
 /// Places in the list of forecasts.
 pub const PERSISTENCE: usize = 0;
 pub const MEAN: usize = 1;
 pub const VIEWED: usize = 2;
 pub const SMOOTHED: usize = VIEWED + 2 * VIEWS.len();
 pub const DIRECT: usize = SMOOTHED + 6;
-pub const OPERATOR: usize = DIRECT + 2;
+const BRIEF: usize = DIRECT + REGRESSIONS.len() - 1;
+pub const OPERATOR: usize = BRIEF + 1;
 pub const KINDS: usize = OPERATOR + 1;
 
 /// Kind of the forecast with this place, in the order of [`CANDIDATES`](super::CANDIDATES).
@@ -50,10 +54,13 @@ const PRIORS: [f64; KINDS] = {
     while scale < 2 {
         priors[SMOOTHED + 3 * scale] = 2.0;
         priors[SMOOTHED + 3 * scale + 1] = 2.0;
-        priors[DIRECT + scale] = 0.5;
         scale += 1;
     }
-    priors[OPERATOR] = 0.5;
+    let mut place = DIRECT;
+    while place <= OPERATOR {
+        priors[place] = 0.5;
+        place += 1;
+    }
     priors
 };
 
@@ -62,6 +69,9 @@ const FEWEST: usize = 10;
 
 /// Periods of another trajectory after which only its own means of phases count.
 const FOLLOWED: usize = 10;
+
+/// Ranges beyond the values seen up to which forecasts under inputs may go.
+const DRIVEN: f64 = 10.0;
 
 /// Half-widths below this share of the range are rounding errors.
 const ROUNDING: f64 = 1e-6;
@@ -160,12 +170,15 @@ impl Series {
         let now = common.histories[common.own].len() - 1;
         let value = common.histories[common.own].at(now);
         let parameters = common.parameters;
-        for k in 0..self.horizons.len() {
-            let Some(mut made) = self.horizons[k].due(now) else { continue };
-            if !common.inputs.is_empty() {
-                self.complete(k, common, operator, &mut made);
+        let mut all: Vec<Option<Made>> = self.horizons.iter_mut().map(|horizon| horizon.due(now)).collect();
+        if !common.inputs.is_empty() {
+            // Before any of them is judged: weights of a longer horizon follow those of shorter ones.
+            for (k, made) in all.iter_mut().enumerate() {
+                made.iter_mut().for_each(|made| self.complete(k, common, operator, made));
             }
-            self.horizons[k].judge(&made, value, common.span(k), parameters);
+        }
+        for ((k, horizon), made) in self.horizons.iter_mut().enumerate().zip(&all) {
+            made.iter().for_each(|made| horizon.judge(made, BRIEF, value, common.span(k), parameters));
         }
         if self.count == 0 {
             (self.low, self.high) = (value, value);
@@ -250,14 +263,13 @@ impl Series {
         // With many horizons, each learns from a part of the rows.
         let every = (self.horizons.len() / parameters.horizons).max(1);
         for k in (0..self.horizons.len()).filter(|k| (now + k).is_multiple_of(every)) {
-            for logs in [false, true] {
+            for (place, (logs, brief)) in REGRESSIONS.into_iter().enumerate() {
                 if logs && !self.logs(parameters) {
                     continue;
                 }
                 let centers = self.centers_of(common, logs);
-                let sources = sources(common, &self.periods, logs, &centers);
-                let direct = &mut self.horizons[k].direct[usize::from(logs)];
-                direct.learn(&sources, now, common.rows[k], parameters);
+                let sources = sources(common, &self.periods, logs, brief, &centers);
+                self.horizons[k].direct[place].learn(&sources, now, common.rows[k], parameters);
             }
         }
     }
@@ -325,12 +337,12 @@ impl Series {
             self.views.iter_mut().zip(former).for_each(|(view, former)| view.follow(former));
         }
         for k in 0..self.horizons.len() {
-            for logs in [false, true] {
+            for (place, (logs, brief)) in REGRESSIONS.into_iter().enumerate() {
                 let centers = self.centers_of(common, logs);
-                let sources = sources(common, &self.periods, logs, &centers);
+                let sources = sources(common, &self.periods, logs, brief, &centers);
                 let mut direct = Direct::new(&sources, common.rows[k]);
                 direct.hold();
-                self.horizons[k].direct[usize::from(logs)] = direct;
+                self.horizons[k].direct[place] = direct;
             }
         }
         self.smoothing = Default::default();
@@ -460,8 +472,7 @@ impl Series {
     /// this row.
     fn complete(&self, k: usize, common: &Common<'_>, operator: &[f64], made: &mut Made) {
         let Some(from) = made.target.checked_sub(common.rows[k]) else { return };
-        let due: Vec<bool> = (0..common.rows.len()).map(|other| other == k).collect();
-        let mut all: Vec<Option<Vec<f64>>> = vec![None; due.len()];
+        let mut all: Vec<Option<Vec<f64>>> = vec![None; common.rows.len()];
         all[k] = Some(std::mem::take(&mut made.kinds));
         self.regress(common, from, operator, &mut all);
         made.kinds = all[k].take().unwrap_or_default();
@@ -481,7 +492,12 @@ impl Series {
     pub fn mix(&self, k: usize, common: &Common<'_>, kinds: &[f64]) -> Mixed {
         let shorter = self.shorter(k, common);
         let priors = (&PRIORS[..], PERSISTENCE);
-        self.horizons[k].weights.mix(kinds, priors, shorter.as_ref(), common.span(k), common.parameters)
+        // The latest row alone counts where there are not more.
+        let mut kinds = kinds.to_vec();
+        if !kinds[DIRECT].is_nan() {
+            kinds[BRIEF] = f64::NAN;
+        }
+        self.horizons[k].weights.mix(&kinds, priors, shorter.as_ref(), common.span(k), common.parameters)
     }
 
     /// How the kinds stand at the longest horizon of at most half the rows, which has learned from that of half its rows.
@@ -533,7 +549,7 @@ impl Series {
                     }
                 }
             }
-            self.bound(*rows, &mut kinds);
+            self.bound(*rows, 0.0, &mut kinds);
             (Some(kinds), smoothed)
         };
         common.rows.iter().enumerate().map(of_horizon).collect()
@@ -559,20 +575,24 @@ impl Series {
         for (k, (kinds, rows)) in all.iter_mut().zip(common.rows).enumerate() {
             let Some(kinds) = kinds else { continue };
             kinds[OPERATOR] = operator.get(k).copied().unwrap_or(f64::NAN);
-            for logs in [false, true].into_iter().take(1 + usize::from(self.logs(parameters))) {
-                let scale = usize::from(logs);
+            for (place, (logs, brief)) in REGRESSIONS.into_iter().enumerate() {
+                if logs && !self.logs(parameters) {
+                    continue;
+                }
                 let centers = self.centers_of(common, logs);
-                let sources = sources(common, &self.periods, logs, &centers);
-                kinds[DIRECT + scale] = self.horizons[k].direct[scale].ahead(&sources, from, *rows);
+                let sources = sources(common, &self.periods, logs, brief, &centers);
+                kinds[DIRECT + place] = self.horizons[k].direct[place].ahead(&sources, from, *rows);
             }
-            self.bound(*rows, kinds);
+            // Inputs may be stronger, or act longer, than ever before.
+            let most = if common.inputs.is_empty() { 0.0 } else { DRIVEN };
+            self.bound(*rows, most, kinds);
         }
     }
 
-    /// Bounds forecasts by half of the range beyond the values seen, or by a trend of its slope.
-    fn bound(&self, rows: usize, kinds: &mut [f64]) {
+    /// Bounds forecasts by half of the range beyond the values seen, by a trend of its slope, or by this multiple.
+    fn bound(&self, rows: usize, least: f64, kinds: &mut [f64]) {
         let range = self.high - self.low;
-        let share = (1.5 * rows as f64 / self.count.max(1) as f64).clamp(0.5, 3.0);
+        let share = (1.5 * rows as f64 / self.count.max(1) as f64).clamp(0.5, 3.0).max(least);
         for made in kinds.iter_mut().filter(|made| !made.is_nan()) {
             *made = made.clamp(self.low - share * range, self.high + share * range);
         }
@@ -600,16 +620,22 @@ fn furthest(common: &Common<'_>) -> usize {
     common.rows.iter().max().copied().unwrap_or(1)
 }
 
-fn sources<'a>(common: &Common<'a>, periods: &'a [usize], logs: bool, centers: &'a [f64]) -> Sources<'a> {
-    let parameters = common.parameters;
+fn sources<'a>(
+    common: &Common<'a>,
+    periods: &'a [usize],
+    logs: bool,
+    brief: bool,
+    centers: &'a [f64],
+) -> Sources<'a> {
     Sources {
         histories: common.histories,
         own: common.own,
-        periods,
+        periods: if brief { &[] } else { periods },
         logs,
+        brief,
         centers,
-        recent: parameters.recent,
-        others: !logs && common.histories.len() <= parameters.others,
+        recent: if brief { 1 } else { common.parameters.recent },
+        others: !logs,
         inputs: common.inputs,
     }
 }

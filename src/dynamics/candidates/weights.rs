@@ -135,10 +135,10 @@ impl Weights {
     }
 
     /// Learns the target of these forecasts and mixtures over this many rows, one in `stride` of
-    /// which is learned.
+    /// which is learned. The forecast with the place `spare` does not tell how difficult the row is.
     pub fn learn(
         &mut self,
-        made: &[f64],
+        (made, spare): (&[f64], usize),
         (mixed, ways): (f64, &[f64]),
         truth: f64,
         (rows, stride): Span,
@@ -155,7 +155,8 @@ impl Weights {
         };
         let mut errors: Vec<f64> = made.iter().map(squared).collect();
         self.squared.learn(&errors, keep, share);
-        let mut known: Vec<f64> = errors.iter().copied().filter(|error| error.is_finite()).collect();
+        let usual = errors.iter().enumerate().filter(|(place, _)| *place != spare);
+        let mut known: Vec<f64> = usual.map(|(_, error)| *error).filter(|error| error.is_finite()).collect();
         known.sort_by(f64::total_cmp);
         let median = known.get(known.len() / 2).copied().unwrap_or(0.0);
         let hard = median.max(HARD * self.mixed) + f64::MIN_POSITIVE;
@@ -311,7 +312,7 @@ mod tests {
             let truth = (t as f64).sin();
             let made = errors.map(|error| truth + error);
             let mixed = 0.5 * (made[0] + made[1]);
-            weights.learn(&made, (mixed, &[mixed; WAYS]), truth, span, &Parameters::DEFAULT);
+            weights.learn((&made, 2), (mixed, &[mixed; WAYS]), truth, span, &Parameters::DEFAULT);
         }
         weights
     }
