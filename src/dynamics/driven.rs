@@ -29,7 +29,7 @@ pub(super) struct Driven {
     copies: Vec<Arc<Copied>>,
 }
 
-/// An operator and its scale after so many states.
+/// An operator and its scale after `since` states.
 #[derive(Clone, Debug)]
 struct Copied {
     since: u64,

@@ -215,7 +215,7 @@ def test_every_wrong_input_is_refused_by_name_and_changes_nothing() -> None:
         ks.Forecaster().fit(T).forecast(inputs=U[:1])
     with pytest.raises(ValueError, match="lag must be 1"):
         ks.Forecaster(operator=ks.Koopman(n_inputs=2, lag=2)).fit(T, inputs=U[:120])
-    with pytest.raises(ValueError, match="has learned trajectories without: fit starts anew"):
+    with pytest.raises(ValueError, match="has learned trajectories without: fit starts again"):
         ks.Forecaster().fit(T).partial_fit(T, inputs=U)
     with pytest.raises(ValueError, match=r"its operator has none: set operator=Koopman.n_inputs=2"):
         ks.Forecaster(operator=ks.Koopman()).fit(T, inputs=U)

@@ -130,7 +130,7 @@ class Forecaster(StreamEstimator):
     times_ : ndarray of shape (n_horizons,)
         The horizons in units of ``operator.time_step``.
     n_states_ : int
-        Number of states learned: an interrupted call goes on with the next.
+        Number of states learned: an interrupted call is resumed with the next.
     n_seen_ : int
         Number of pairs that the operator has learned, of states with their delays.
     n_stored_ : int
@@ -305,7 +305,7 @@ or sequence of array-likes of shape (n_times, n_features)
         found = _width_of(inputs)
         if found and not expected:
             remedy = (
-                "fit starts anew"
+                "fit starts again"
                 if self.operator is None
                 else f"set operator=Koopman(n_inputs={found}, ...)"
             )
@@ -538,7 +538,8 @@ n_inputs), optional
             return cast(FloatArray, ask(None, self._acting(inputs, 1), lag=lag, first=0))
         if np.ndim(X) != 3:
             states = self._rows(X, reset=False)
-            return cast(FloatArray, ask(states, self._acting(inputs, len(X)), lag=lag, first=0))
+            under = self._acting(inputs, len(states))
+            return cast(FloatArray, ask(states, under, lag=lag, first=0))
         histories = [self._rows(one, reset=False) for one in np.asarray(X)]
         acting = [None] * len(histories) if inputs is None else list(np.asarray(inputs))
         if len(acting) != len(histories):
@@ -587,7 +588,7 @@ n_inputs), optional
 
     @property
     def n_states_(self) -> int:
-        """Number of states learned, with which an interrupted call goes on."""
+        """Number of states learned; an interrupted call is resumed with the next."""
         check_is_fitted(self)
         return cast(int, self._core.n_states)
 

@@ -65,7 +65,7 @@ def numbers_of_inputs(inputs: Any, width: int, shape: str, name: str = "inputs")
 def _numbers(inputs: Any, name: str) -> FloatArray:
     refuse_masked(inputs, name)
     if hasattr(inputs, "to_numpy"):
-        # Of pandas, whose missing values are objects.
+        # Missing values of pandas are objects.
         with suppress(TypeError, ValueError):
             inputs = inputs.to_numpy(dtype=np.float64, na_value=np.nan)
     return as_float64(np.asarray(inputs), name)

@@ -174,11 +174,15 @@ impl Series {
         if !common.inputs.is_empty() {
             // Before any of them is judged: weights of a longer horizon follow those of shorter ones.
             for (k, made) in all.iter_mut().enumerate() {
-                made.iter_mut().for_each(|made| self.complete(k, common, operator, made));
+                if let Some(made) = made {
+                    self.complete(k, common, operator, made);
+                }
             }
         }
         for ((k, horizon), made) in self.horizons.iter_mut().enumerate().zip(&all) {
-            made.iter().for_each(|made| horizon.judge(made, BRIEF, value, common.span(k), parameters));
+            if let Some(made) = made {
+                horizon.judge(made, BRIEF, value, common.span(k), parameters);
+            }
         }
         if self.count == 0 {
             (self.low, self.high) = (value, value);

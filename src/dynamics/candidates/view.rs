@@ -69,7 +69,7 @@ impl View {
     }
 
     /// An input at a row, differenced over the season where the values are: then it explains them by the same coefficients.
-    /// Of other differences, it would be a combination of two of its lags.
+    /// Other differences of it are combinations of two of its lags.
     pub fn input(self, context: &Context<'_>, input: usize, at: usize) -> f64 {
         let value = |back: usize| context.inputs[input].before(at, back, false);
         match self.kind {
