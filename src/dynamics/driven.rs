@@ -1,8 +1,8 @@
 //! Forecasts of systems with inputs.
 //!
-//! Their forecasts depend on the inputs that act until the target, and so are made for comparison when these are known.
-//! Regressions are then those of the row before the target. The operator, which may reproduce the states that it has learned,
-//! is a copy from before any state after the first of the forecast was learned.
+//! Their forecasts depend on the inputs that act until the target, and so are made for comparison when these are known, by
+//! models from before any state after the first of the forecast was learned: regressions by their
+//! former coefficients, the operator by a copy.
 
 use std::sync::Arc;
 

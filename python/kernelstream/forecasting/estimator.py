@@ -19,7 +19,7 @@ from kernelstream.estimators.model_file import decode_parameters, encode_paramet
 from kernelstream.estimators.validation import rows_of, whole_number
 from kernelstream.forecasting.skill import Mixtures
 from kernelstream.koopman.estimator import Koopman, fitted_operator
-from kernelstream.koopman.inputs import joined_pieces, numbers_of_inputs
+from kernelstream.koopman.inputs import joined_pieces, numbers_of_inputs, refuse_gaps
 from kernelstream.koopman.learning import Warned, core_spec, reporting, warn_of_learned
 from kernelstream.koopman.queries import span_of
 from kernelstream.koopman.skill import Skill, skill_of, steps_of
@@ -422,9 +422,8 @@ or sequence of array-likes of shape (n_times, n_features)
         With inputs, autoregressions and direct least squares have recent inputs as further
         regressors (ARX models; L. Ljung, "System identification", 1999), and the operator is that
         of states and inputs, single steps of it as by `Koopman.predict`. Forecasts are compared
-        with their targets once the inputs in between are known, and are then made by regressions
-        with the coefficients of the row before the target, and by a copy of the operator from
-        before any state in between was learned: files are several times as large.
+        with their targets once the inputs in between are known, by coefficients and a copy of the
+        operator from before any state in between was learned: files are several times as large.
         Under inputs, forecasts may go ten times the range of the states seen beyond it.
 
         Parameters
@@ -567,7 +566,9 @@ n_inputs), optional
                 "them with inputs=... too"
             )
         self._check_input_names(inputs)
-        return numbers_of_inputs(inputs, width, f"({needed} or more, {width})")
+        acting = numbers_of_inputs(inputs, width, f"({needed} or more, {width})")
+        refuse_gaps(acting[:needed])
+        return acting
 
     @property
     def forecast_weights_(self) -> dict[str, FloatArray]:

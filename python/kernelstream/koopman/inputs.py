@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from kernelstream.estimators.validation import as_float64, located_error, refuse_masked
 from kernelstream.koopman.trajectories import as_trajectories
 
-__all__ = ["joined", "joined_pieces", "numbers_of_inputs", "rows_of_inputs", "sequences"]
+__all__ = [
+    "joined",
+    "joined_pieces",
+    "numbers_of_inputs",
+    "refuse_gaps",
+    "rows_of_inputs",
+    "sequences",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -43,23 +50,35 @@ def rows_of_inputs(inputs: Any, rows: int, width: int, name: str = "inputs") -> 
 
 
 def numbers_of_inputs(inputs: Any, width: int, shape: str, name: str = "inputs") -> FloatArray:
-    """Check that inputs are finite numbers in rows of this width, and of this `shape` in words.
+    """Check that inputs are numbers in rows of this width, and of this `shape` in words.
 
     Raises
     ------
     ValueError, TypeError
-        They have another shape, or are not finite real numbers.
+        They have another shape, or are not real numbers.
     """
     array = _numbers(inputs, name)
     if array.ndim == 1 and width == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != width:
         raise ValueError(f"{name} have shape {array.shape}, but must have shape {shape}")
-    if not np.isfinite(array).all():
-        row, column = map(int, np.argwhere(~np.isfinite(array))[0])
-        message = f"{name} contain {array[row, column]} at row {row}, column {column}"
-        raise located_error(f"{message}: every state needs its inputs", name, row, column)
     return array
+
+
+def refuse_gaps(inputs: FloatArray) -> None:
+    """Refuse inputs that are not finite.
+
+    Raises
+    ------
+    ValueError
+        One is not; the message names the first one's row.
+    """
+    bad = np.argwhere(~np.isfinite(inputs))
+    if len(bad):
+        row, column = map(int, bad[0])
+        value = "NaN" if np.isnan(inputs[row, column]) else str(inputs[row, column])
+        message = f"inputs contains {value} at row {row}, column {column}"
+        raise located_error(f"{message}: every state needs its inputs", "inputs", row, column)
 
 
 def _numbers(inputs: Any, name: str) -> FloatArray:
@@ -101,7 +120,10 @@ def joined_pieces(pieces: list[FloatArray], inputs: Any, width: int) -> list[Flo
         acting = np.split(np.asarray(acting[0]), np.cumsum(lengths)[:-1])
     if len(acting) != len(pieces):
         raise ValueError(f"{len(pieces)} trajectories, but inputs for {len(acting)}")
-    return [joined(piece, u, width) for piece, u in zip(pieces, acting, strict=True)]
+    both = [joined(piece, u, width) for piece, u in zip(pieces, acting, strict=True)]
+    for piece in both:
+        refuse_gaps(piece[:, -width:])
+    return both
 
 
 def sequences(

@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use super::former::Former;
 use super::nested::{Solution, Sums};
 use super::parameters::{LONGEST, Parameters};
 use super::residuals::Residuals;
@@ -36,6 +37,8 @@ pub struct Autoregression {
     /// Number of samples at the next solution for the coefficients.
     due: usize,
     residuals: Residuals,
+    /// Kept with inputs only.
+    former: Former,
 }
 
 impl Autoregression {
@@ -55,6 +58,7 @@ impl Autoregression {
             coefficients: Vec::new(),
             due: 8,
             residuals: Residuals::default(),
+            former: Former::default(),
         }
     }
 
@@ -78,7 +82,7 @@ impl Autoregression {
     /// Continues with the coefficients of another autoregression with the same lags.
     pub fn follow(&mut self, other: Self) {
         if other.lags == self.lags && other.inputs == self.inputs {
-            self.coefficients = other.coefficients;
+            (self.coefficients, self.former) = (other.coefficients, other.former);
         }
     }
 
@@ -103,6 +107,9 @@ impl Autoregression {
         parameters: &Parameters,
     ) {
         self.plan(parameters);
+        if !self.inputs.is_empty() {
+            self.former.keep(now, self.coefficients.clone(), steps);
+        }
         let mut best = std::mem::take(&mut self.coefficients);
         let mut least = f64::NAN;
         // Solutions with equal errors one step ahead may diverge over many steps.
@@ -133,7 +140,7 @@ impl Autoregression {
         let error = |part: usize| {
             let from = now.checked_sub(steps + part * steps.div_ceil(TRIALS));
             let from = from.filter(|from| *from >= context.history.start(now))?;
-            let ahead = self.ahead(view, context, from, steps)?;
+            let ahead = self.iterate(&self.coefficients, view, context, from, steps)?;
             let errors = ahead.iter().zip(from + 1..).map(|(made, at)| (made - view.at(context, at)).powi(2));
             Some(errors.sum::<f64>())
         };
@@ -186,22 +193,33 @@ impl Autoregression {
         Some(found?.coefficients)
     }
 
-    /// Values of the view over the steps after the row `now`; `None` if too few values are known.
+    /// Values of the view over the steps after the row `now`, by what was known then; `None` if too few values were.
     pub fn ahead(&self, view: View, context: &Context<'_>, now: usize, steps: usize) -> Option<Vec<f64>> {
-        if self.coefficients.is_empty() {
+        self.iterate(self.former.after(now, &self.coefficients), view, context, now, steps)
+    }
+
+    fn iterate(
+        &self,
+        coefficients: &[f64],
+        view: View,
+        context: &Context<'_>,
+        now: usize,
+        steps: usize,
+    ) -> Option<Vec<f64>> {
+        if coefficients.is_empty() {
             return None;
         }
         let used: Vec<(usize, f64)> = self
             .lags
             .iter()
-            .zip(&self.coefficients[1..])
+            .zip(&coefficients[1..])
             .filter(|(_, weight)| **weight != 0.0)
             .map(|(lag, weight)| (*lag, *weight))
             .collect();
         let acting: Vec<(usize, usize, f64)> = self
             .inputs
             .iter()
-            .zip(&self.coefficients[self.lags.len() + 1..])
+            .zip(&coefficients[self.lags.len() + 1..])
             .filter(|(_, weight)| **weight != 0.0)
             .map(|((input, lag), weight)| (*input, *lag, *weight))
             .collect();
@@ -235,7 +253,7 @@ impl Autoregression {
                 .iter()
                 .map(|(input, lag, weight)| weight * view.input(context, *input, at - lag))
                 .sum();
-            values.push(self.coefficients[0] + far + under + product(&near, &values[len - order..]));
+            values.push(coefficients[0] + far + under + product(&near, &values[len - order..]));
         }
         let ahead = values.split_off(longest);
         ahead.iter().all(|value| value.is_finite()).then_some(ahead)
@@ -271,6 +289,7 @@ impl State for Autoregression {
         pass.list(&mut self.coefficients);
         pass.count(&mut self.due);
         self.residuals.pass(pass);
+        self.former.pass(pass);
     }
 }
 
@@ -285,6 +304,7 @@ impl Autoregression {
             && self.sums.is_sound()
             && self.residuals.is_sound()
             && self.sums.size() == width
+            && self.former.is_sound(width)
             && (self.coefficients.is_empty() || self.coefficients.len() == width)
     }
 }

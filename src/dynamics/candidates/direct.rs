@@ -1,5 +1,6 @@
 //! Direct least squares: one regression for each horizon.
 
+use super::former::Former;
 use super::history::History;
 use super::nested::Sums;
 use super::parameters::{Parameters, independent};
@@ -13,6 +14,8 @@ pub struct Direct {
     coefficients: Vec<f64>,
     due: usize,
     residuals: Residuals,
+    /// Kept with inputs only.
+    former: Former,
 }
 
 /// The values that features are computed from.
@@ -116,6 +119,7 @@ impl Direct {
             coefficients: Vec::new(),
             due: 6,
             residuals: Residuals::default(),
+            former: Former::default(),
         }
     }
 
@@ -136,7 +140,7 @@ impl Direct {
         let weight = self.residuals.weight(&row, &self.coefficients);
         self.sums.add(&mut row, weight);
         if self.sums.count >= self.due {
-            self.release(rows, parameters);
+            self.release(now, rows, parameters, !sources.inputs.is_empty());
         }
     }
 
@@ -145,7 +149,18 @@ impl Direct {
         self.due = usize::MAX >> 11;
     }
 
-    pub fn release(&mut self, rows: usize, parameters: &Parameters) {
+    /// Continues after another regression with the same features.
+    pub fn follow(&mut self, other: Self) {
+        if other.sums.size() == self.sums.size() {
+            (self.coefficients, self.former) = (other.coefficients, other.former);
+        }
+    }
+
+    /// Solves for the coefficients at row `now`. `keep`: whether the former ones are kept.
+    pub fn release(&mut self, now: usize, rows: usize, parameters: &Parameters, keep: bool) {
+        if keep {
+            self.former.keep(now, self.coefficients.clone(), rows);
+        }
         let count = self.sums.count;
         let damped = self.sums.is_close().then(|| self.sums.damped(DAMPED));
         let sums = damped.as_ref().unwrap_or(&self.sums);
@@ -157,12 +172,13 @@ impl Direct {
 
     /// Forecast from the row `now`; NaN if too few values are known.
     pub fn ahead(&self, sources: &Sources<'_>, now: usize, rows: usize) -> f64 {
-        if self.coefficients.len() != sources.size(rows) {
+        let coefficients = self.former.after(now, &self.coefficients);
+        if coefficients.len() != sources.size(rows) {
             return f64::NAN;
         }
-        let mut row = Vec::with_capacity(self.coefficients.len());
+        let mut row = Vec::with_capacity(coefficients.len());
         sources.features(now, rows, &mut row);
-        let products = row.iter().zip(&self.coefficients);
+        let products = row.iter().zip(coefficients);
         let used = products.filter(|(_, weight)| **weight != 0.0).map(|(value, weight)| value * weight);
         let made = used.sum::<f64>() + sources.centers[sources.own];
         if sources.logs { made.exp() } else { made }
@@ -175,6 +191,7 @@ impl State for Direct {
         pass.list(&mut self.coefficients);
         pass.count(&mut self.due);
         self.residuals.pass(pass);
+        self.former.pass(pass);
     }
 }
 
@@ -182,6 +199,7 @@ impl Direct {
     pub fn is_sound(&self) -> bool {
         self.sums.is_sound()
             && self.residuals.is_sound()
+            && self.former.is_sound(self.sums.size())
             && (self.coefficients.is_empty() || self.coefficients.len() == self.sums.size())
     }
 }

@@ -17,6 +17,7 @@
 
 mod autoregression;
 mod direct;
+mod former;
 mod history;
 mod horizon;
 mod intervals;

@@ -346,7 +346,10 @@ impl Series {
                 let sources = sources(common, &self.periods, logs, brief, &centers);
                 let mut direct = Direct::new(&sources, common.rows[k]);
                 direct.hold();
-                self.horizons[k].direct[place] = direct;
+                let former = std::mem::replace(&mut self.horizons[k].direct[place], direct);
+                if !changed && kept_centers && !common.inputs.is_empty() {
+                    self.horizons[k].direct[place].follow(former);
+                }
             }
         }
         self.smoothing = Default::default();
@@ -374,7 +377,8 @@ impl Series {
             self.views[place].release(view, &context, now, steps, parameters);
         }
         for (horizon, rows) in self.horizons.iter_mut().zip(common.rows) {
-            horizon.direct.iter_mut().for_each(|direct| direct.release(*rows, parameters));
+            let keep = !common.inputs.is_empty();
+            horizon.direct.iter_mut().for_each(|direct| direct.release(now, *rows, parameters, keep));
         }
     }
 
