@@ -92,10 +92,10 @@ class Forecaster(StreamEstimator):
     tomorrow, are **inputs**, given beside the states: regressions and the operator learn what they
     do, and forecasts are made under those that will act, see `forecast`. The input of a row acts
     from its state until the next. What acts on the state of the same row, as the temperature of an
-    hour on the load of this hour, belongs to the row before: ``inputs=Z[1:]`` with ``T[:-1]``.
-    As long as that of the last row is not known, as there, forecast from the two last rows, the
-    first of which was learned, ``forecast(T[-2:], inputs=...)[:, -1]``. With inputs, the lag of the
-    operator is 1.
+    hour on the load of this hour, acts from the state before: learn ``T`` with
+    ``inputs=[*Z[1:], Z_ahead[0]]``, and forecast under ``Z_ahead``. As long as the input of the
+    last state is not known, learn all rows but this one, and forecast from the last two,
+    ``forecast(T[-2:], inputs=...)[:, -1]``. With inputs, the lag of the operator is 1.
 
     Parameters
     ----------
@@ -431,10 +431,10 @@ or sequence of array-likes of shape (n_times, n_features)
         X : array-like of shape (n, n_features) or (n, n_times, n_features), optional
             Successive states of a trajectory, with a forecast from each by those before it: kinds
             that need more of them are left out, as are seasons before their phase has been found
-            from one whole season. Where the first are the last that were learned, all that was
-            learned before is known too. Or n such histories, with a forecast from the last state of
-            each. Without `candidates`, initial states, with delays as for `Koopman.predict`. None:
-            the last state of the trajectory learned last.
+            from one whole season. Where the first equal the last that were learned, to the last
+            bit, all that was learned before is known too. Or n such histories, with a forecast from
+            the last state of each. Without `candidates`, initial states, with delays as for
+            `Koopman.predict`. None: the last state of the trajectory learned last.
         inputs : array-like of shape (n - 1 + longest, n_inputs), or (n, n_times - 1 + longest, \
 n_inputs), optional
             For a system with inputs: those that act from each of these states on and after the
@@ -601,6 +601,8 @@ n_inputs), optional
 
     def skill(self, T: ArrayLike | Sequence[ArrayLike]) -> Skill:
         """Compare forecasts of held-out trajectories with persistence and climatology.
+
+        It is for systems without inputs.
 
         Parameters
         ----------
