@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kernelstream as ks
+from kernelstream.exceptions import DataError, SentinelWarning
 
 HORIZONS = (1, 5, 20)
 LONGEST = max(HORIZONS)
@@ -414,3 +415,21 @@ def test_a_periodic_record_continues_from_what_was_learned(shared: int) -> None:
     model = ks.Forecaster((1, 2)).fit(T[:200])
     made = model.forecast(T[200 - shared : 203])[:, -1, 0]
     np.testing.assert_allclose(made, T[[203, 204], 0], atol=0.1)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("kind", ["forecaster", "operator"])
+def test_an_input_that_is_no_measurement_is_named(named: bool, kind: str) -> None:
+    pd = pytest.importorskip("pandas")
+    U = rng().normal(size=1000)
+    T = room(U, 0.1)
+    T = pd.DataFrame(T, columns=["room"]) if named else T
+    model = ks.Forecaster() if kind == "forecaster" else ks.Koopman(n_inputs=1)
+    fit = model.fit if kind == "forecaster" else model.fit_trajectory
+    U[-1] = -9999.0
+    with pytest.warns(SentinelWarning, match="contains -9999 at row 999, input 0"):
+        fit(T, inputs=U)
+    U[5] = 1e200
+    with pytest.raises(DataError, match=r"too large at row 5, input 0") as caught:
+        fit(T, inputs=U)
+    assert (caught.value.array, caught.value.row, caught.value.column) == ("inputs", 5, 0)

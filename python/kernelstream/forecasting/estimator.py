@@ -294,11 +294,11 @@ or sequence of array-likes of shape (n_times, n_features)
             self._core = _core.Koopman(json.dumps(self._core_spec(operator)))
         n_states = sum(map(len, pieces))
         with (
-            naming_states(pieces, names),
+            naming_states(pieces, names, operator.n_inputs),
             reporting(self, n_states, "states", verbose=verbose) as report,
         ):
             self._core.follow(pieces, lag, continued, report)
-        warn_of_codes(pieces, names)
+        warn_of_codes(pieces, names, operator.n_inputs)
 
     def _check_inputs(self, inputs: Any, expected: int, *, reset: bool) -> None:
         """Refuse inputs that are missing or superfluous, or have other names."""

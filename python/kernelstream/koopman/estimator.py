@@ -547,11 +547,11 @@ or sequence of array-likes of shape (n_times, n_features)
             return
         n_states = sum(map(len, pieces))
         with (
-            naming_states(pieces, names),
+            naming_states(pieces, names, n_inputs),
             reporting(self, n_states, "states", verbose=verbose) as report,
         ):
             self._core.follow(pieces, lag, continued, report)
-        warn_of_codes(pieces, names)
+        warn_of_codes(pieces, names, n_inputs)
 
     def _learn_weighted(
         self, pieces: list[FloatArray], weights: Any, lag: int, *, verbose: bool

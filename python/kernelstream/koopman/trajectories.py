@@ -140,7 +140,8 @@ def check_trajectories(
             row, column = bad[0]
             where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
             raise ValueError(
-                f"{where} contains {piece[row, column]} at row {row}, {_named(column, names)}: "
+                f"{where} contains {piece[row, column]} at row {row}, "
+                f"{_named(column, names, piece.shape[1])}: "
                 "split it there, or impute the value, before learning"
             )
     longest = max((len(piece) for piece in pieces), default=0)
@@ -152,12 +153,18 @@ def check_trajectories(
         )
 
 
-def warn_of_codes(pieces: list[FloatArray], names: Sequence[Any] | None = None) -> None:
-    """Warn of a value that may be a code for a missing one, such as -9999."""
+def warn_of_codes(
+    pieces: list[FloatArray], names: Sequence[Any] | None = None, n_inputs: int = 0
+) -> None:
+    """Warn of a value that may be a code for a missing one, such as -9999.
+
+    The last columns are inputs.
+    """
     for i, piece in enumerate(pieces):
         if (found := find_sentinel(piece)) is not None:
             where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
-            place = f"row {found.row}, {_named(found.column, names)}"
+            width = piece.shape[1] - n_inputs
+            place = f"row {found.row}, {_named(found.column, names, width)}"
             advise(
                 f"{where} contains {found.describe(place)}: if it stands for a missing value, "
                 "split the trajectory there",
@@ -167,8 +174,13 @@ def warn_of_codes(pieces: list[FloatArray], names: Sequence[Any] | None = None) 
 
 
 @contextmanager
-def naming_states(pieces: list[FloatArray], names: Sequence[Any] | None = None) -> Iterator[None]:
-    """Name a state that is too large by its own row, not by that of the pair which it is in."""
+def naming_states(
+    pieces: list[FloatArray], names: Sequence[Any] | None = None, n_inputs: int = 0
+) -> Iterator[None]:
+    """Name a state that is too large by its own row, not by that of the pair which it is in.
+
+    The last columns are inputs.
+    """
     try:
         yield
     except DataError as error:
@@ -176,16 +188,21 @@ def naming_states(pieces: list[FloatArray], names: Sequence[Any] | None = None) 
         if "too large" not in str(error) or not found:
             raise
         i, far = found[0]
-        of = f"trajectory {i}" if len(pieces) > 1 else "X"
-        where = f"row {far.row}, {_named(far.column, names)}"
+        of, width = f"trajectory {i}" if len(pieces) > 1 else "X", pieces[i].shape[1] - n_inputs
+        where = f"row {far.row}, {_named(far.column, names, width)}"
         message = f"{of} is too large at {where} ({far.value:.3e}): correct it, or split there"
         located = DataError(message)
         located.array, located.row, located.reason = "X", far.row, None
-        located.column = far.column if names is None else str(names[far.column])
+        if far.column >= width:
+            located.array, located.column = "inputs", far.column - width
+        else:
+            located.column = far.column if names is None else str(names[far.column])
         raise located from None
 
 
-def _named(column: int, names: Sequence[Any] | None) -> str:
+def _named(column: int, names: Sequence[Any] | None, width: int) -> str:
+    if column >= width:
+        return f"input {column - width}"
     return f"column {column}" if names is None else f'column "{names[column]}"'
 
 
