@@ -57,17 +57,10 @@ fn expected(
     match ask(steps) {
         Ok(made) => Ok(given(made)),
         Err(Error::Interrupted) => Err(Error::Interrupted),
-        Err(Error::ForecastOverflow { steps: at }) if steps.iter().any(|one| *one < at) => {
-            let mut all = vec![vec![f64::NAN; width]; steps.len()];
-            let before: Vec<usize> = steps.iter().copied().filter(|one| *one < at).collect();
-            let made = given(ask(&before)?);
-            for (one, made) in before.iter().zip(made) {
-                all.iter_mut()
-                    .zip(steps)
-                    .filter(|(_, steps)| *steps == one)
-                    .for_each(|(to, _)| to.clone_from(&made));
-            }
-            Ok(all)
+        // Over fewer steps it may not.
+        Err(Error::ForecastOverflow { .. }) if steps.len() > 1 => {
+            let one = |steps: &usize| expected((operator, units), delays, states, under, &[*steps]);
+            Ok(steps.iter().map(one).collect::<Result<Vec<_>>>()?.concat())
         }
         // Also states or inputs that are far beyond all that it has learned.
         Err(_) => Ok(vec![vec![f64::NAN; width]; steps.len()]),
@@ -113,18 +106,17 @@ impl Dynamics {
         let (n, width) = (all.nrows(), all.ncols() - self.operator.n_controls());
         let (states, inputs) = all.split_at(Axis(1), width);
         let delays = &self.spec.delays;
-        let of_horizon = |steps: &usize| {
-            let made = (n - 1).checked_sub(*steps).filter(|from| *from >= delays.span()).and_then(|from| {
-                // States learned when the forecast would have been made.
-                let then = (driven.count + 1).checked_sub(*steps as u64)?;
-                let copied = driven.copies.iter().rev().find(|copied| copied.since <= then);
-                let copied = copied.filter(|_| is_due(stride_under(*steps), then))?;
-                let (states, under) = (states.slice(s![..=from, ..]), inputs.slice(s![from..n - 1, ..]));
-                Some(expected((&copied.operator, &copied.units), delays, states, under, &[*steps]))
+        let mut all = Vec::with_capacity(self.spec.horizons.len());
+        for steps in &self.spec.horizons {
+            let copied = driven.copied_before(*steps).filter(|_| n > delays.span() + steps);
+            let made = copied.map(|copied| {
+                let (states, under) =
+                    (states.slice(s![..n - steps, ..]), inputs.slice(s![n - 1 - steps..n - 1, ..]));
+                expected((&copied.operator, &copied.units), delays, states, under, &[*steps])
             });
-            Ok(made.transpose()?.and_then(|mut made| made.pop()).unwrap_or_else(|| vec![f64::NAN; width]))
-        };
-        self.spec.horizons.iter().map(of_horizon).collect()
+            all.extend(made.unwrap_or_else(|| Ok(vec![vec![f64::NAN; width]]))?);
+        }
+        Ok(all)
     }
 
     /// Forecasts of the operator over each horizon from the last of these states, under these inputs.
@@ -187,6 +179,14 @@ impl Driven {
     /// Forgets the copies: parameters of the operator were chosen again.
     pub fn forget(&mut self) {
         self.copies.clear();
+    }
+
+    /// The copy for the forecast of the next state over n `steps`, if it is compared: from before the states in between.
+    fn copied_before(&self, steps: usize) -> Option<&Copied> {
+        // States learned when the forecast would have been made.
+        let then = (self.count + 1).checked_sub(steps as u64)?;
+        let copied = self.copies.iter().rev().find(|copied| copied.since <= then);
+        copied.filter(|_| is_due(stride_under(steps), then)).map(Arc::as_ref)
     }
 
     /// Copies the operator, if the latest copy is old.

@@ -31,7 +31,6 @@ pub struct Sources<'a> {
     pub brief: bool,
     pub centers: &'a [f64],
     pub recent: usize,
-    pub others: bool,
     /// Control inputs, known beyond the row of a forecast.
     pub inputs: &'a [History],
 }
@@ -71,7 +70,7 @@ impl Sources<'_> {
         for back in 1..self.recent {
             out.push(self.value(self.own, from, back));
         }
-        if self.others {
+        if !self.logs {
             for component in (0..self.histories.len()).filter(|component| *component != self.own) {
                 out.push(self.value(component, from, 0));
             }
@@ -108,7 +107,7 @@ impl Sources<'_> {
         let seasons = |place: usize| if place == 0 { SEASONS + 1 } else { 2 };
         let seasonal: usize = (0..self.periods.len()).map(seasons).sum();
         let driven = self.inputs.len() * self.of_input(rows).iter().sum::<usize>();
-        1 + self.recent + driven + seasonal + if self.others { self.histories.len() - 1 } else { 0 }
+        1 + self.recent + driven + seasonal + if self.logs { 0 } else { self.histories.len() - 1 }
     }
 }
 
@@ -125,12 +124,9 @@ impl Direct {
 
     /// Learns the value of the row `now`, forecast `rows` before it.
     pub fn learn(&mut self, sources: &Sources<'_>, now: usize, rows: usize, parameters: &Parameters) {
-        let start = sources.histories[sources.own].start(now);
-        let Some(from) =
-            now.checked_sub(rows).filter(|from| *from >= start.max(sources.histories[sources.own].dropped))
-        else {
-            return;
-        };
+        let history = &sources.histories[sources.own];
+        let first = history.start(now).max(history.dropped);
+        let Some(from) = now.checked_sub(rows).filter(|from| *from >= first) else { return };
         let mut row = Vec::with_capacity(self.sums.size() + 1);
         sources.features(from, rows, &mut row);
         row.push(sources.value(sources.own, now, 0));

@@ -267,10 +267,7 @@ impl Series {
         // With many horizons, each learns from a part of the rows.
         let every = (self.horizons.len() / parameters.horizons).max(1);
         for k in (0..self.horizons.len()).filter(|k| (now + k).is_multiple_of(every)) {
-            for (place, (logs, brief)) in REGRESSIONS.into_iter().enumerate() {
-                if logs && !self.logs(parameters) {
-                    continue;
-                }
+            for (place, logs, brief) in self.regressions(parameters) {
                 let centers = self.centers_of(common, logs);
                 let sources = sources(common, &self.periods, logs, brief, &centers);
                 self.horizons[k].direct[place].learn(&sources, now, common.rows[k], parameters);
@@ -583,10 +580,7 @@ impl Series {
         for (k, (kinds, rows)) in all.iter_mut().zip(common.rows).enumerate() {
             let Some(kinds) = kinds else { continue };
             kinds[OPERATOR] = operator.get(k).copied().unwrap_or(f64::NAN);
-            for (place, (logs, brief)) in REGRESSIONS.into_iter().enumerate() {
-                if logs && !self.logs(parameters) {
-                    continue;
-                }
+            for (place, logs, brief) in self.regressions(parameters) {
                 let centers = self.centers_of(common, logs);
                 let sources = sources(common, &self.periods, logs, brief, &centers);
                 kinds[DIRECT + place] = self.horizons[k].direct[place].ahead(&sources, from, *rows);
@@ -595,6 +589,13 @@ impl Series {
             let most = if common.inputs.is_empty() { 0.0 } else { DRIVEN };
             self.bound(*rows, most, kinds);
         }
+    }
+
+    /// The direct regressions that exist: their places, whether on logarithms, and whether on the latest row alone.
+    fn regressions(&self, parameters: &Parameters) -> impl Iterator<Item = (usize, bool, bool)> + use<> {
+        let all = REGRESSIONS.into_iter().enumerate().map(|(place, (logs, brief))| (place, logs, brief));
+        let positive = self.logs(parameters);
+        all.filter(move |(_, logs, _)| positive || !logs)
     }
 
     /// Bounds forecasts by half of the range beyond the values seen, by a trend of its slope, or by this multiple.
@@ -643,7 +644,6 @@ fn sources<'a>(
         brief,
         centers,
         recent: if brief { 1 } else { common.parameters.recent },
-        others: !logs,
         inputs: common.inputs,
     }
 }

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kernelstream.columns.texts import MISSING
+
 __all__ = ["Dialect", "find_dialect"]
 
 _SOME = 1 << 16  # bytes of the first rows
@@ -22,8 +24,6 @@ _DAY = (
     r"|\d\d?(?P<b>[./-])\d\d?(?P=b)(\d{4}|\d\d))"
 )
 _DATE = re.compile(rf"\s*({_DAY}([T ]{_CLOCK})?|{_CLOCK})\s*")
-# Missing values; an empty name is that of an index.
-_MISSING = re.compile(r"\s*(na|nan|null)\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
 
 
@@ -93,7 +93,8 @@ def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialec
             notes.append("with decimal commas")
     numbers = [field for field in names if _NUMBER.fullmatch(field)]
     dates = [field for field in names if _DATE.fullmatch(field)]
-    missing = [field for field in names if _MISSING.fullmatch(field)]
+    # An empty name is that of an index.
+    missing = [field for field in names if field and field in MISSING]
     if numbers and len(numbers) + len(dates) + len(missing) == len(names):
         what = "a date and numbers" if dates else "numbers"
         raise ValueError(
