@@ -18,21 +18,17 @@ theta model", 2000.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
+from forecasting.cells import Cells, origins, parser_of
 
-ORIGINS, FIRST, COVERED = 30, 0.55, 300
-
-# Errors below this share of the deviation count as this.
-EXACT = 1e-4
+# Origins of the forecasts whose coverage is counted.
+COVERED = 300
 
 
 @dataclass
@@ -46,8 +42,7 @@ class Record:
 
     def origins(self) -> np.ndarray:
         """Give the numbers of rows known at each origin."""
-        n, last = len(self.values), len(self.values) - max(self.horizons)
-        return np.unique(np.linspace(max(FIRST * n, 12), last, ORIGINS).astype(int))
+        return origins(len(self.values), self.horizons)
 
 
 # ------------------------------------------------------------------------------------- records
@@ -435,49 +430,22 @@ def ours(record: Record, **options: object) -> tuple[list[float], list[float], f
 
 def main() -> None:
     """Print a line a record and the figures of all cells."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="records; all if none is named")
+    parser = parser_of(__doc__.splitlines()[0])
     parser.add_argument("--second", action="store_true", help="the 47 other series")
-    parser.add_argument(
-        "--peers", type=Path, help="file that keeps the errors of the other methods"
-    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    kept = json.loads(options.peers.read_text()) if options.peers and options.peers.exists() else {}
-    ratios, covered, costs = [], [], []
+    cells = Cells(options.peers)
     title = f"{'record':24s} {'best other method':42s} times its error"
     print(f"{title}       inside 90 %       us a number")
     for record in records(second=options.second):
         if options.names and record.name not in options.names:
             continue
-        if record.name not in kept:
-            kept[record.name] = others(record)
-            if options.peers:
-                options.peers.write_text(json.dumps(kept))
+        its = cells.others(record.name, partial(others, record))
         found, inside, cost = ours(record)
-        its = kept[record.name]
-        names = [min(its, key=lambda name: _or_inf(its[name][j])) for j in range(3)]
-        best = [its[name][j] for j, name in enumerate(names)]
-        ratio = [max(own, EXACT) / max(one, EXACT) for own, one in zip(found, best, strict=True)]
-        ratios += ratio
-        covered += inside
-        costs.append(cost)
-        cells = " ".join(f"{r:6.2f}" for r in ratio) + "   " + " ".join(f"{c:5.2f}" for c in inside)
-        print(f"{record.name:24s} {', '.join(names):42.42s} {cells}   {cost:8.0f}", flush=True)
-    r, c = np.array(ratios), np.array(covered)
-    by_horizon = np.exp(np.log(r.reshape(-1, 3)).mean(axis=0)).round(2)
-    print(
-        f"{len(r)} cells: over 1.05 in {np.sum(r > 1.05)}, over 1.3 in {np.sum(r > 1.3)}, "
-        f"geometric mean {np.exp(np.log(r).mean()):.3f}, by horizon {by_horizon}"
-    )
-    print(
-        f"coverage within .85 to .95 in {np.mean((c >= 0.85) & (c <= 0.95)):.0%}, "
-        f"least {c.min():.2f}; median cost {np.median(costs):.0f} us a number"
-    )
-
-
-def _or_inf(error: float) -> float:
-    return error if np.isfinite(error) else np.inf
+        names, ratio = cells.add(found, its, inside, cost)
+        line = " ".join(f"{r:6.2f}" for r in ratio) + "   " + " ".join(f"{c:5.2f}" for c in inside)
+        print(f"{record.name:24s} {', '.join(names):42.42s} {line}   {cost:8.0f}", flush=True)
+    cells.print_figures()
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ three horizons know all inputs, and the states before. Each cell, a record and a
 the root mean squared error with that of the best other method of that cell, chosen by hindsight;
 the last columns compare it with those of `Forecaster` without the inputs, and of `Koopman` alone.
 
-    python benchmarks/forecasting/inputs.py            # all
-    python benchmarks/forecasting/inputs.py elecdaily  # some
+    python benchmarks forecasting inputs            # all; --peers FILE keeps the others' errors
+    python benchmarks forecasting inputs elecdaily  # some
 
 References: L. Ljung, "System identification", 1999 (ARX); J. Proctor, S. Brunton, N. Kutz, "Dynamic
 mode decomposition with control", 2016; R. Hyndman, G. Athanasopoulos, "Forecasting: principles and
@@ -17,17 +17,17 @@ practice", 2021 (regression with ARIMA errors).
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 import numpy as np
+from forecasting.cells import Cells, origins, parser_of
 
-ORIGINS, FIRST, COVERED, EXACT = 30, 0.55, 150, 1e-4
+# Origins of the forecasts whose coverage is counted.
+COVERED = 150
 
 
 @dataclass
@@ -39,11 +39,6 @@ class Record:
     inputs: np.ndarray
     season: int | None
     horizons: tuple[int, int, int]
-
-    def origins(self, count: int) -> np.ndarray:
-        """Give the numbers of rows known at each origin."""
-        n, last = len(self.states), len(self.states) - max(self.horizons)
-        return np.unique(np.linspace(max(FIRST * n, 12), last, count).astype(int))
 
 
 # ------------------------------------------------------------------------------------- records
@@ -221,7 +216,7 @@ def _dmdc(X: np.ndarray, U: np.ndarray, h: int) -> np.ndarray:
     return np.array(out) * size + mean
 
 
-def others(record: Record) -> dict[str, np.ndarray]:
+def others(record: Record) -> dict[str, list[float]]:
     """Give the root mean squared errors of the other methods over each horizon."""
     X, U, size = record.states, record.inputs, record.states.std(0) + 1e-300
     h, steps = max(record.horizons), np.array(record.horizons) - 1
@@ -237,10 +232,13 @@ def others(record: Record) -> dict[str, np.ndarray]:
     errors: dict[str, list[np.ndarray]] = {name: [] for name in methods}
     if X.shape[1] > 2:
         del methods["ARIMA errors"]
-    for o in record.origins(ORIGINS):
+    for o in origins(len(X), record.horizons):
         for name, method in methods.items():
             errors[name].append((method(o)[steps] - X[o + steps]) / size)
-    return {name: np.sqrt((np.array(errors[name]) ** 2).mean(axis=(0, 2))) for name in methods}
+    return {
+        name: np.sqrt((np.array(found) ** 2).mean(axis=(0, 2))).tolist()
+        for name, found in errors.items()
+    }
 
 
 # ------------------------------------------------------------------------------------------ ours
@@ -257,8 +255,8 @@ def ours(record: Record) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
     operator = ks.Koopman(n_inputs=U.shape[1], n_delays=delays)
     errors: list[list[np.ndarray]] = [[], [], []]
     inside, known, spent = [], 0, 0.0
-    origins = set(record.origins(ORIGINS).tolist())
-    for o in sorted(origins | set(record.origins(COVERED).tolist())):
+    compared = set(origins(len(X), record.horizons).tolist())
+    for o in sorted(compared | set(origins(len(X), record.horizons, COVERED).tolist())):
         began = time.perf_counter()
         model.partial_fit(X[known:o], inputs=U[known:o])
         spent += time.perf_counter() - began
@@ -268,7 +266,7 @@ def ours(record: Record) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
         without.partial_fit(X[known:o])
         operator.partial_fit_trajectory(X[known:o], inputs=U[known:o], continued=known > 0)
         known = o
-        if o in origins:
+        if o in compared:
             window = X[o - 1 - delays : o]
             alone = operator.predict(window, list(record.horizons), inputs=under[None])[:, -1]
             for found, made in zip(
@@ -282,44 +280,23 @@ def ours(record: Record) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
 
 def main() -> None:
     """Print a line a record and the figures of all cells."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="records; all if none is named")
-    parser.add_argument(
-        "--peers", type=Path, help="file that keeps the errors of the other methods"
-    )
-    options = parser.parse_args()
+    options = parser_of(__doc__.splitlines()[0]).parse_args()
     warnings.simplefilter("ignore")
-    kept = json.loads(options.peers.read_text()) if options.peers and options.peers.exists() else {}
+    cells = Cells(options.peers)
     title = f"{'record':26s} {'best other method':46s} times its error"
     print(f"{title}        inside 90 %      / without inputs     / operator alone  us a number")
-    ratios, covered, costs = [], [], []
     for record in records():
         if options.names and record.name not in options.names:
             continue
-        if record.name not in kept:
-            kept[record.name] = {name: found.tolist() for name, found in others(record).items()}
-            if options.peers:
-                options.peers.write_text(json.dumps(kept))
-        its = kept[record.name]
+        its = cells.others(record.name, partial(others, record))
         own, without, alone, inside, cost = ours(record)
-        names = [min(its, key=lambda name: its[name][j]) for j in range(3)]
-        best = np.array([its[name][j] for j, name in enumerate(names)])
-        ratio = np.maximum(own, EXACT) / np.maximum(best, EXACT)
-        ratios += ratio.tolist()
-        covered += inside.tolist()
-        costs.append(cost)
-        cells = "   ".join(
+        names, ratio = cells.add(own.tolist(), its, inside.tolist(), cost)
+        line = "   ".join(
             " ".join(f"{value:5.2f}" for value in values)
             for values in (ratio, inside, own / without, own / alone)
         )
-        print(f"{record.name:26s} {', '.join(names):46.46s} {cells} {cost:8.0f}", flush=True)
-    r, c = np.array(ratios), np.array(covered)
-    print(
-        f"{len(r)} cells: over 1.05 in {np.sum(r > 1.05)}, over 1.3 in {np.sum(r > 1.3)}, "
-        f"geometric mean {np.exp(np.log(r).mean()):.3f}; coverage within .85 to .95 in "
-        f"{np.mean((c >= 0.85) & (c <= 0.95)):.0%}, least {c.min():.2f}; "
-        f"median cost {np.median(costs):.0f} us a number"
-    )
+        print(f"{record.name:26s} {', '.join(names):46.46s} {line} {cost:8.0f}", flush=True)
+    cells.print_figures()
 
 
 if __name__ == "__main__":
