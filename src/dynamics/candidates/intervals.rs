@@ -29,6 +29,8 @@ pub struct Widths {
     /// Largest error, which decreases over the errors kept.
     largest: f64,
     offsets: Vec<f64>,
+    /// Factors of [`LEVELS`] for few errors, and the number of errors that they were computed for.
+    few: (f64, [f64; LEVELS.len()]),
 }
 
 impl Widths {
@@ -47,7 +49,13 @@ impl Widths {
         if given.is_finite() {
             let score = if given > 0.0 { error / given } else { f64::from(u8::from(error > 0.0)) };
             let score = score.min(f64::MAX.sqrt());
-            let issued = LEVELS.map(|level| self.half_width(given, level, rows));
+            let counted = self.counted(rows);
+            if self.few.0.to_bits() != counted.to_bits() {
+                self.few = (counted, LEVELS.map(|level| for_few(level, counted)));
+            }
+            let issued: [f64; LEVELS.len()] = std::array::from_fn(|place| {
+                self.half_width_of(given, LEVELS[place], self.few.1[place], counted)
+            });
             for (place, level) in LEVELS.iter().enumerate() {
                 let known = !self.sorted.is_empty();
                 let inside = error <= issued[place];
@@ -77,6 +85,17 @@ impl Widths {
 
     /// Half-width that contains this share of the errors where their scale is `size`.
     pub fn half_width(&self, size: f64, level: f64, rows: usize) -> f64 {
+        let counted = self.counted(rows);
+        self.half_width_of(size, level, for_few(level, counted), counted)
+    }
+
+    /// Number of errors; those of forecasts that overlap count once per horizon.
+    fn counted(&self, rows: usize) -> f64 {
+        (self.sorted.len() as f64 / rows as f64).max(1.0)
+    }
+
+    /// Half-width, given its factor for as many errors.
+    fn half_width_of(&self, size: f64, level: f64, few: f64, counted: f64) -> f64 {
         let n = self.sorted.len();
         if n == 0 {
             return 3.0 * size;
@@ -90,8 +109,6 @@ impl Widths {
             let share = (level - LEVELS[place - 1]) / (LEVELS[place] - LEVELS[place - 1]);
             (1.0 - share) * self.offsets[place - 1] + share * self.offsets[place]
         };
-        // Errors of forecasts that overlap count once per horizon.
-        let counted = (n as f64 / rows as f64).max(1.0);
         let position = (level + offset) * (n as f64 + 1.0) - 1.0;
         let last = (n - 1) as f64;
         let value = if position >= last {
@@ -103,11 +120,9 @@ impl Widths {
             let at = low as usize;
             (1.0 - share) * self.sorted[at] + share * self.sorted[(at + 1).min(n - 1)]
         };
-        // With few errors, quantile and scale are themselves uncertain.
-        let student = student_quantile(level, counted.max(2.0)) / student_quantile(level, 1e6);
         // An infinite scale stays infinite.
         let most = if size < f64::INFINITY { BEYOND_LARGEST * self.largest } else { f64::INFINITY };
-        (value * size).min(most) * student * (1.0 + 1.0 / counted).sqrt()
+        (value * size).min(most) * few * (1.0 + 1.0 / counted).sqrt()
     }
 
     pub fn is_sound(&self) -> bool {
@@ -117,6 +132,11 @@ impl Widths {
             && self.scores.iter().chain([&self.size, &self.mass, &self.largest]).all(|value| is_size(*value))
             && (self.scores.is_empty() || self.mass >= 1.0)
     }
+}
+
+/// With few errors, quantile and scale are themselves uncertain.
+fn for_few(level: f64, counted: f64) -> f64 {
+    student_quantile(level, counted.max(2.0)) / student_quantile(level, 1e6)
 }
 
 impl State for Widths {
