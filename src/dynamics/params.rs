@@ -39,6 +39,8 @@ impl Default for DynamicsParams {
 pub struct OperatorSelectionParams {
     /// Bandwidths, in units of the median distance of two states, rising.
     pub bandwidths: [f64; 5],
+    /// Bandwidths of inputs, in units of their deviations, besides 1, rising.
+    pub input_bandwidths: [f64; 3],
     /// Regularizations, rising.
     pub regularizations: [f64; 7],
     /// Fewest pairs.
@@ -69,6 +71,7 @@ impl Default for OperatorSelectionParams {
     fn default() -> Self {
         Self {
             bandwidths: [0.25, 0.5, 1.0, 2.0, 4.0],
+            input_bandwidths: [4.0, 16.0, 64.0],
             regularizations: [1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0],
             min_pairs: 8,
             few_pairs: 32,

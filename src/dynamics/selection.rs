@@ -20,7 +20,7 @@ use crate::basis::BasisSpec;
 use crate::error::Result;
 use crate::interrupt::check;
 use crate::kernel::{KernelSpec, PointSet};
-use crate::koopman::{DictionariesSpec, KoopmanSpec};
+use crate::koopman::{ControlSpec, DictionariesSpec, KoopmanSpec};
 use crate::learner::LearnerSpec;
 use crate::linalg::{Panel, evenly_spaced, from_array, loops};
 
@@ -39,7 +39,7 @@ pub(super) fn choose(
     x: ArrayView2<'_, f64>,
     next: ArrayView2<'_, f64>,
 ) -> Result<Choice> {
-    let spec = &with_bandwidths_of_inputs(spec, x.slice(s![.., next.ncols()..]));
+    let inputs = InputBandwidths::of(spec, x.slice(s![.., next.ncols()..]));
     let params = &spec.params.selection;
     let blocks = spec.delays.blocks();
     let width = next.ncols() / blocks;
@@ -53,13 +53,14 @@ pub(super) fn choose(
         (true, true) => vec![common, each.clone()],
     };
     let mut operator = spec.operator.clone();
+    operator.control = inputs.first();
     let moving = if spec.choice.bandwidth { moving(&spec.params, x, next, width) } else { None };
     let (chosen_by, their_next) = match &moving {
         Some(rows) => (x.select(Axis(0), rows).into(), next.select(Axis(0), rows).into()),
         None => (CowArray::from(x), CowArray::from(next)),
     };
     let found = if spec.choice.bandwidth {
-        best(spec, &scales, &each, chosen_by.view(), their_next.view())?
+        best(spec, &inputs, (&scales, &each), chosen_by.view(), their_next.view())?
     } else {
         None
     };
@@ -94,6 +95,7 @@ pub(super) fn choose(
         return Ok(Choice { operator, units });
     };
     operator.kernel = KernelSpec::Gaussian { bandwidth: Some(found.bandwidth) };
+    operator.control.clone_from(&found.control);
     if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
         ridge.regularization = (less * found.regularization).max(params.regularizations[0]);
         if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries)) {
@@ -108,27 +110,47 @@ pub(super) fn is_chosen(control: &KernelSpec) -> bool {
     matches!(control, KernelSpec::Gaussian { bandwidth: None })
 }
 
-/// The same with the bandwidth of each input (n, k) in units of its deviation, if inputs have the default kernel.
-fn with_bandwidths_of_inputs(spec: &DynamicsSpec, inputs: ArrayView2<'_, f64>) -> DynamicsSpec {
-    let mut spec = spec.clone();
-    if let Some(control) = &mut spec.operator.control
-        && is_chosen(&control.kernel)
-    {
-        let units = Units::each(inputs);
-        let unit = (control.width as f64).sqrt();
-        let of = |deviation: f64| KernelSpec::Gaussian { bandwidth: Some(unit * deviation) };
-        control.kernel = if control.width <= MOST_BANDWIDTHS {
-            let joint = |first, second| KernelSpec::Product {
-                first: Box::new(first),
-                second: Box::new(second),
-                second_width: Some(1),
-            };
-            units.deviation().into_iter().map(of).reduce(joint).unwrap_or_default()
-        } else {
-            of(units.common().deviation()[0])
+/// Bandwidths of inputs with the default kernel, in units of their deviations. An input without effect, or with an effect
+/// that is nearly linear, has a long one: the kernel then says little of it, or is nearly linear in it.
+struct InputBandwidths {
+    given: Option<ControlSpec>,
+    /// One for each input, or for all; none if inputs have a kernel of their own.
+    units: Vec<f64>,
+}
+
+impl InputBandwidths {
+    fn of(spec: &DynamicsSpec, inputs: ArrayView2<'_, f64>) -> Self {
+        let given = spec.operator.control.clone();
+        let units = match &given {
+            Some(control) if is_chosen(&control.kernel) => {
+                let units = Units::each(inputs);
+                let own = control.width <= MOST_BANDWIDTHS;
+                let root = (control.width as f64).sqrt();
+                let units = if own { units.deviation() } else { vec![units.common().deviation()[0]] };
+                units.into_iter().map(|deviation| root * deviation).collect()
+            }
+            _ => Vec::new(),
         };
+        Self { given, units }
     }
-    spec
+
+    /// Inputs with these multiples of their units.
+    fn with(&self, factors: &[f64]) -> Option<ControlSpec> {
+        let of = |(unit, factor): (&f64, &f64)| KernelSpec::Gaussian { bandwidth: Some(unit * factor) };
+        let joint = |first, second| KernelSpec::Product {
+            first: Box::new(first),
+            second: Box::new(second),
+            second_width: Some(1),
+        };
+        let kernel = self.units.iter().zip(factors).map(of).reduce(joint);
+        let width = self.given.as_ref()?.width;
+        kernel.map(|kernel| ControlSpec { kernel, width }).or_else(|| self.given.clone())
+    }
+
+    /// Inputs before anything is selected.
+    fn first(&self) -> Option<ControlSpec> {
+        self.with(&vec![1.0; self.units.len()])
+    }
 }
 
 /// The kernel of affine functions of the state.
@@ -166,9 +188,8 @@ fn linear(
     if spec.operator.control.is_some() {
         return Ok(None);
     }
-    let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..x.nrows()).partition(|i| i % 2 == 1);
     let params = &spec.params.selection;
-    let judge = Judge::new(&each.scaled(next).into_owned(), &learned, &held_out);
+    let judge = Judge::new(&each.scaled(next).into_owned(), |i| i % 2 == 1);
     let rows = each.scaled(x);
     let gram =
         affine().resolve(rows.ncols())?.similarities_of_rows(&PointSet::gather(rows.view()), rows.view());
@@ -184,8 +205,9 @@ pub(super) fn tolerance_of(dictionaries: &mut DictionariesSpec) -> Option<&mut f
 }
 
 /// A candidate, and its mean squared error as a share of the variance.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Candidate {
+    control: Option<ControlSpec>,
     scale: usize,
     bandwidth: f64,
     regularization: f64,
@@ -196,12 +218,11 @@ struct Candidate {
     near: f64,
 }
 
-/// The best scale (the first unless another is better); on it the shortest bandwidth with the least
-/// error, since slow processes are distinguished by detail; and the best regularization for it.
+/// The best bandwidths of inputs, and the [best](Rows::best) scale and bandwidth of states with them.
 fn best(
     spec: &DynamicsSpec,
-    scales: &[Units],
-    each: &Units,
+    inputs: &InputBandwidths,
+    scales: (&[Units], &Units),
     x: ArrayView2<'_, f64>,
     next: ArrayView2<'_, f64>,
 ) -> Result<Option<Candidate>> {
@@ -209,60 +230,137 @@ fn best(
     if x.nrows() < params.min_pairs {
         return Ok(None);
     }
-    let rows = evenly_spaced(x.nrows(), spec.params.max_rows);
-    let count = rows.len();
-    let (x, next) = (x.select(Axis(0), &rows), next.select(Axis(0), &rows));
-    let held_out = |i: &usize| i * params.blocks / count % 2 == 1;
-    let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(held_out);
-    let next_states = each.scaled(next.view()).into_owned();
-    let judge = Judge::new(&targets(next_states.view(), params), &learned, &held_out);
-    let (mut found, mut scaled): (Vec<Vec<Candidate>>, Vec<Array2<f64>>) = (Vec::new(), Vec::new());
-    for (scale, units) in scales.iter().enumerate() {
-        let rows = units.scaled(x.view());
-        let Some(typical) = median_distance(rows.slice(s![.., ..next.ncols()])) else { return Ok(None) };
-        let mut of_scale = Vec::new();
-        for factor in params.bandwidths {
-            check()?;
-            let bandwidth = factor * typical;
-            let gram = gram(spec, bandwidth, rows.view())?;
-            if let Some((regularization, error)) = judge.least_error(gram.as_faer(), &params.regularizations)
+    let Some(rows) = Rows::new(spec, scales, x, next) else { return Ok(None) };
+    let mut factors = vec![1.0; inputs.units.len()];
+    let Some(mut found) = rows.best(inputs.first())? else { return Ok(None) };
+    if !factors.is_empty() {
+        // All together, then one after the other, each with the bandwidth of states so far.
+        for factor in params.input_bandwidths {
+            let trial = vec![factor; factors.len()];
+            if let Some(other) = rows.best(inputs.with(&trial))?
+                && other.error < (1.0 - params.equal) * found.error
             {
-                of_scale.push(Candidate {
-                    scale,
-                    bandwidth,
-                    regularization,
-                    error,
-                    detail: regularization,
-                    near: error,
-                });
+                (found, factors) = (other, trial);
             }
         }
-        found.push(of_scale);
-        scaled.push(rows.into_owned());
+        let mut least = found.error;
+        for input in 0..if factors.len() > 1 { factors.len() } else { 0 } {
+            for factor in [1.0].into_iter().chain(params.input_bandwidths) {
+                let mut trial = factors.clone();
+                trial[input] = factor;
+                let error = rows.error(&inputs.with(&trial), (found.scale, found.bandwidth))?;
+                if let Some((_, error)) = error
+                    && error < (1.0 - params.equal) * least
+                {
+                    (least, factors) = (error, trial);
+                }
+            }
+        }
+        if least < found.error
+            && let Some(other) = rows.best(inputs.with(&factors))?
+            && other.error < found.error
+        {
+            found = other;
+        }
     }
-    let least =
-        |of_scale: &Vec<Candidate>| of_scale.iter().map(|one| one.error).fold(f64::INFINITY, f64::min);
-    let of_all = found.iter().map(least).fold(f64::INFINITY, f64::min);
-    let of_scale =
-        found.iter().find(|of_scale| least(of_scale) <= (1.0 + params.equal) * of_all + params.equal_share);
-    let limit = of_scale.map(|of_scale| (1.0 + params.equal) * least(of_scale));
-    let chosen = of_scale.zip(limit).and_then(|(all, limit)| all.iter().find(|one| one.error <= limit));
-    let Some(mut chosen) = chosen.copied() else { return Ok(None) };
-    // A held-out block may lie where no state was learned; interleaved rows show how much detail
-    // can be learned.
-    let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(|i| i % 2 == 1);
-    let judge = Judge::new(&next_states, &learned, &held_out);
-    let gram = gram(spec, chosen.bandwidth, scaled[chosen.scale].view())?;
-    if let Some((detail, near)) = judge.least_error(gram.as_faer(), &params.regularizations) {
-        (chosen.detail, chosen.near) = (chosen.detail.min(detail), near);
-    }
-    Ok(Some(chosen))
+    rows.detail(&mut found)?;
+    Ok(Some(found))
 }
 
-/// Gaussian similarities (n, n) of all rows `x` (n, d + k), on their scale.
-fn gram(spec: &DynamicsSpec, bandwidth: f64, rows: ArrayView2<'_, f64>) -> Result<Panel> {
+/// Rows that candidates are judged by.
+struct Rows<'a> {
+    params: &'a OperatorSelectionParams,
+    /// On each scale, states and inputs, and the median distance of states.
+    scaled: Vec<(Array2<f64>, f64)>,
+    next: Array2<f64>,
+    judge: Judge,
+}
+
+impl<'a> Rows<'a> {
+    /// `None` if all states are equal.
+    fn new(
+        spec: &'a DynamicsSpec,
+        (scales, each): (&[Units], &Units),
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+    ) -> Option<Self> {
+        let params = &spec.params.selection;
+        let rows = evenly_spaced(x.nrows(), spec.params.max_rows);
+        let count = rows.len();
+        let (x, next) = (x.select(Axis(0), &rows), next.select(Axis(0), &rows));
+        let width = next.ncols();
+        let scaled = scales.iter().map(|units| {
+            let rows = units.scaled(x.view()).into_owned();
+            let typical = median_distance(rows.slice(s![.., ..width]))?;
+            Some((rows, typical))
+        });
+        let scaled = scaled.collect::<Option<Vec<_>>>()?;
+        let next = each.scaled(next.view()).into_owned();
+        let judge = Judge::new(&targets(next.view(), params), |i| i * params.blocks / count % 2 == 1);
+        Some(Self { params, scaled, next, judge })
+    }
+
+    /// The best regularization for this scale and bandwidth of states, and its error.
+    fn error(
+        &self,
+        control: &Option<ControlSpec>,
+        (scale, bandwidth): (usize, f64),
+    ) -> Result<Option<(f64, f64)>> {
+        check()?;
+        let gram = gram(control.as_ref(), bandwidth, self.scaled[scale].0.view())?;
+        Ok(self.judge.least_error(gram.as_faer(), &self.params.regularizations))
+    }
+
+    /// The best scale (the first unless another is better); on it the shortest bandwidth with the least
+    /// error, since slow processes are distinguished by detail; and the best regularization for it.
+    fn best(&self, control: Option<ControlSpec>) -> Result<Option<Candidate>> {
+        let params = self.params;
+        let mut found: Vec<Vec<Candidate>> = Vec::new();
+        for (scale, (_, typical)) in self.scaled.iter().enumerate() {
+            let mut of_scale = Vec::new();
+            for factor in params.bandwidths {
+                let bandwidth = factor * typical;
+                if let Some((regularization, error)) = self.error(&control, (scale, bandwidth))? {
+                    of_scale.push(Candidate {
+                        control: control.clone(),
+                        scale,
+                        bandwidth,
+                        regularization,
+                        error,
+                        detail: regularization,
+                        near: error,
+                    });
+                }
+            }
+            found.push(of_scale);
+        }
+        let least =
+            |of_scale: &Vec<Candidate>| of_scale.iter().map(|one| one.error).fold(f64::INFINITY, f64::min);
+        let of_all = found.iter().map(least).fold(f64::INFINITY, f64::min);
+        let of_scale = found
+            .into_iter()
+            .find(|of_scale| least(of_scale) <= (1.0 + params.equal) * of_all + params.equal_share);
+        let limit = of_scale.as_ref().map(|of_scale| (1.0 + params.equal) * least(of_scale));
+        let chosen = of_scale.zip(limit);
+        Ok(chosen.and_then(|(all, limit)| all.into_iter().find(|one| one.error <= limit)))
+    }
+
+    /// A held-out block may lie where no state was learned; interleaved rows show how much detail can be learned.
+    fn detail(&self, chosen: &mut Candidate) -> Result<()> {
+        let judge = Judge::new(&self.next, |i| i % 2 == 1);
+        let rows = self.scaled[chosen.scale].0.view();
+        let gram = gram(chosen.control.as_ref(), chosen.bandwidth, rows)?;
+        if let Some((detail, near)) = judge.least_error(gram.as_faer(), &self.params.regularizations) {
+            (chosen.detail, chosen.near) = (chosen.detail.min(detail), near);
+        }
+        Ok(())
+    }
+}
+
+/// Gaussian similarities (n, n) of all rows (n, d + k), on their scale.
+fn gram(control: Option<&ControlSpec>, bandwidth: f64, rows: ArrayView2<'_, f64>) -> Result<Panel> {
     let kernel = KernelSpec::Gaussian { bandwidth: Some(bandwidth) };
-    let kernel = spec.operator.control.as_ref().map_or(kernel.clone(), |control| control.joint(&kernel));
+    let kernel = control.map_or(kernel.clone(), |control| control.joint(&kernel));
     Ok(kernel.resolve(rows.ncols())?.similarities_of_rows(&PointSet::gather(rows), rows))
 }
 
@@ -312,9 +410,9 @@ fn median_distance(rows: ArrayView2<'_, f64>) -> Option<f64> {
 }
 
 /// Forecasts of held-out rows, by inner products only, since states may be wide.
-struct Judge<'a> {
-    learned: &'a [usize],
-    held_out: &'a [usize],
+struct Judge {
+    learned: Vec<usize>,
+    held_out: Vec<usize>,
     /// Inner products of targets: among learned rows, and of learned with held-out rows.
     own: Mat<f64>,
     cross: Mat<f64>,
@@ -323,9 +421,11 @@ struct Judge<'a> {
     variance: f64,
 }
 
-impl<'a> Judge<'a> {
-    fn new(targets: &Array2<f64>, learned: &'a [usize], held_out: &'a [usize]) -> Self {
-        let (one, other) = (targets.select(Axis(0), learned), targets.select(Axis(0), held_out));
+impl Judge {
+    fn new(targets: &Array2<f64>, is_held_out: impl Fn(usize) -> bool) -> Self {
+        let (held_out, learned): (Vec<usize>, Vec<usize>) =
+            (0..targets.nrows()).partition(|i| is_held_out(*i));
+        let (one, other) = (targets.select(Axis(0), &learned), targets.select(Axis(0), &held_out));
         let mean = one.mean_axis(Axis(0)).unwrap_or_default();
         let inner = |a: &Array2<f64>, b: &Array2<f64>| from_array(a.dot(&b.t()).view());
         let square = |values: &Array2<f64>| values.iter().map(|value| value * value).sum::<f64>();
@@ -350,7 +450,7 @@ impl<'a> Judge<'a> {
         let part = |rows: &[usize], cols: &[usize]| {
             Mat::from_fn(rows.len(), cols.len(), |i, j| gram[(rows[i], cols[j])])
         };
-        let (own, cross) = (part(self.learned, self.learned), part(self.learned, self.held_out));
+        let (own, cross) = (part(&self.learned, &self.learned), part(&self.learned, &self.held_out));
         let error = |regularization: f64| {
             let mut regular = own.clone();
             (0..regular.nrows()).for_each(|i| regular[(i, i)] += regularization);
