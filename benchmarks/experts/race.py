@@ -11,21 +11,26 @@ where there are more than 254 of them, to histogram boosting.
 
 Errors on the second half of at most 20,000 rows: the mean square over the variance of the targets,
 or the share of mistakes with the logarithmic loss and the area under the ROC curve; and seconds of
-processor time.
+processor time. "low" is experts with `effort="low"`, without trees.
 
-    python benchmarks experts race [--only ames] [--rows 20000] [--orders 2]
-        [--models experts,histogram,lightgbm,xgboost,catboost,trees]
+    python benchmarks experts race [--only ames] [--rows 20000] [--first 0] [--orders 2]
+        [--models experts,low,histogram,lightgbm,xgboost,catboost,trees] [--lines race.csv]
 
-A page is written to benchmarks/output. Missing data sets are skipped.
+A page is written to benchmarks/output. Missing data sets are skipped. `--lines` appends a line for
+each learner, table and order to a file, in the place of a former one; `experts picture` draws
+docs/measurements/race.csv.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,15 +116,17 @@ def for_histograms(frame: pd.DataFrame) -> pd.DataFrame:
     return as_codes(frame) if most > 254 else as_categories(frame)
 
 
-def experts(rows: Table, learning: Stopwatch) -> FloatArray:
+def experts(rows: Table, learning: Stopwatch, effort: str = "high") -> FloatArray:
     with learning, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         if rows.labels:
-            classifier = ks.KernelExpertsClassifier(missing="fill")
+            classifier = ks.KernelExpertsClassifier(missing="fill", effort=effort)
             return classifier.partial_fit_predict_proba(rows.frame, rows.y, classes=[0.0, 1.0])[
                 :, 1
             ]
-        return ks.KernelExperts(missing="fill").partial_fit_predict(rows.frame, rows.y)
+        return ks.KernelExperts(missing="fill", effort=effort).partial_fit_predict(
+            rows.frame, rows.y
+        )
 
 
 def again(
@@ -198,6 +205,7 @@ def catboost(rows: Table) -> Any:
 
 RUNS: dict[str, Callable[[Table, Stopwatch], FloatArray]] = {
     "experts": experts,
+    "low": partial(experts, effort="low"),
     "histogram": again(histogram, for_histograms),
     "trees": again(trees, as_codes),
     "lightgbm": again(lightgbm),
@@ -215,13 +223,28 @@ def errors(made: FloatArray, rows: Table) -> list[float]:
     return [share, float(log_loss(y, made)), float(roc_auc_score(y, made))]
 
 
+def keep(path: Path, key: tuple[str, str, str], values: list[str]) -> None:
+    """A line of a table, learner and order in a file: in the place of a former one, or the last."""
+    lines = {}
+    if path.exists():
+        with path.open(newline="") as file:
+            lines = {tuple(line[:3]): line[3:] for line in list(csv.reader(file))[1:]}
+    lines[key] = values
+    with path.open("w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["table", "learner", "order", "error", "log loss", "area", "seconds"])
+        out.writerows([*key, *line] for key, line in lines.items())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", help="tables whose names begin so")
     parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--first", type=int, default=0, help="the first order")
     parser.add_argument("--orders", type=int, default=2)
+    parser.add_argument("--lines", type=Path, help="a file of lines to be added to")
     parser.add_argument("--models", default=",".join(RUNS))
     given = parser.parse_args()
     report = Report("race")
@@ -242,11 +265,15 @@ def main() -> None:
         cells = [table_name]
         for name in names:
             found, seconds = [], []
-            for order in range(given.orders):
+            for order in range(given.first, given.first + given.orders):
                 rows = whole.rows(random_order(len(whole.y), order)[: given.rows])
                 stopwatch = Stopwatch()
                 found.append(errors(RUNS[name](rows, stopwatch), rows))
                 seconds.append(stopwatch.seconds)
+                if given.lines:
+                    values = [f"{value:.5g}" for value in found[-1]]
+                    values += [""] * (3 - len(values)) + [f"{stopwatch.seconds:.3g}"]
+                    keep(given.lines, (table_name, name, str(order)), values)
             means = np.mean(found, axis=0)
             cells.append(" ".join(f"{mean:.4f}" for mean in means) + f", {np.mean(seconds):.1f} s")
             print(table_name, name, cells[-1], flush=True)

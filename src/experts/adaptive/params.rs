@@ -366,7 +366,7 @@ impl Default for TreeParams {
     fn default() -> Self {
         Self {
             first_rows: 256,
-            max_rows: 1 << 15,
+            max_rows: 1 << 16,
             forest_trees: 25,
             tried_columns: 32,
             min_rows: 5,
