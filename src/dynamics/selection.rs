@@ -144,7 +144,7 @@ impl InputBandwidths {
         };
         let kernel = self.units.iter().zip(factors).map(of).reduce(joint);
         let width = self.given.as_ref()?.width;
-        kernel.map(|kernel| ControlSpec { kernel, width }).or_else(|| self.given.clone())
+        kernel.map(|kernel| ControlSpec { width, kernel }).or_else(|| self.given.clone())
     }
 
     /// Inputs before anything is selected.
@@ -248,7 +248,7 @@ fn best(
             for factor in [1.0].into_iter().chain(params.input_bandwidths) {
                 let mut trial = factors.clone();
                 trial[input] = factor;
-                let error = rows.error(&inputs.with(&trial), (found.scale, found.bandwidth))?;
+                let error = rows.error(inputs.with(&trial).as_ref(), (found.scale, found.bandwidth))?;
                 if let Some((_, error)) = error
                     && error < (1.0 - params.equal) * least
                 {
@@ -303,11 +303,11 @@ impl<'a> Rows<'a> {
     /// The best regularization for this scale and bandwidth of states, and its error.
     fn error(
         &self,
-        control: &Option<ControlSpec>,
+        control: Option<&ControlSpec>,
         (scale, bandwidth): (usize, f64),
     ) -> Result<Option<(f64, f64)>> {
         check()?;
-        let gram = gram(control.as_ref(), bandwidth, self.scaled[scale].0.view())?;
+        let gram = gram(control, bandwidth, self.scaled[scale].0.view())?;
         Ok(self.judge.least_error(gram.as_faer(), &self.params.regularizations))
     }
 
@@ -320,7 +320,7 @@ impl<'a> Rows<'a> {
             let mut of_scale = Vec::new();
             for factor in params.bandwidths {
                 let bandwidth = factor * typical;
-                if let Some((regularization, error)) = self.error(&control, (scale, bandwidth))? {
+                if let Some((regularization, error)) = self.error(control.as_ref(), (scale, bandwidth))? {
                     of_scale.push(Candidate {
                         control: control.clone(),
                         scale,

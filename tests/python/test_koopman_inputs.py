@@ -339,7 +339,7 @@ def test_units_of_inputs_do_not_matter_without_a_kernel(order):
 
 
 def lorenz(rows: int, push: np.ndarray) -> np.ndarray:
-    """States of the Lorenz system every .02, its second component pushed by an input that is held."""
+    """States of the Lorenz system every .02 under a force on its second component."""
 
     def slope(x: np.ndarray, u: float) -> np.ndarray:
         a, b, c = x
