@@ -234,31 +234,35 @@ fn best(
     let mut factors = vec![1.0; inputs.units.len()];
     let Some(mut found) = rows.best(inputs.first())? else { return Ok(None) };
     if !factors.is_empty() {
+        let half = rows.half(&targets(rows.next.view(), params));
+        let worth = |errors: [f64; 2], least: [f64; 2]| {
+            errors.iter().zip(least).all(|(error, least)| *error < (1.0 - params.equal) * least)
+        };
+        let mut least = rows.projected(&half, &found)?;
         // All together, then one after the other, each with the bandwidth of states so far.
         for factor in params.input_bandwidths {
             let trial = vec![factor; factors.len()];
-            if let Some(other) = rows.best(inputs.with(&trial))?
-                && other.error < (1.0 - params.equal) * found.error
-            {
-                (found, factors) = (other, trial);
+            let Some(other) = rows.best(inputs.with(&trial))? else { continue };
+            let errors = rows.projected(&half, &other)?;
+            if worth(errors, least) {
+                (found, factors, least) = (other, trial, errors);
             }
         }
-        let mut least = found.error;
+        let together = least;
         for input in 0..if factors.len() > 1 { factors.len() } else { 0 } {
             for factor in [1.0].into_iter().chain(params.input_bandwidths) {
                 let mut trial = factors.clone();
                 trial[input] = factor;
-                let error = rows.error(inputs.with(&trial).as_ref(), (found.scale, found.bandwidth))?;
-                if let Some((_, error)) = error
-                    && error < (1.0 - params.equal) * least
-                {
-                    (least, factors) = (error, trial);
+                let other = Candidate { control: inputs.with(&trial), ..found.clone() };
+                let errors = rows.projected(&half, &other)?;
+                if worth(errors, least) {
+                    (factors, least) = (trial, errors);
                 }
             }
         }
-        if least < found.error
+        if least[0] < together[0]
             && let Some(other) = rows.best(inputs.with(&factors))?
-            && other.error < found.error
+            && worth(rows.projected(&half, &other)?, together)
         {
             found = other;
         }
@@ -274,6 +278,8 @@ struct Rows<'a> {
     scaled: Vec<(Array2<f64>, f64)>,
     next: Array2<f64>,
     judge: Judge,
+    /// How many times as many pairs there will be as rows that are learned, in doublings.
+    doublings: f64,
 }
 
 impl<'a> Rows<'a> {
@@ -286,7 +292,8 @@ impl<'a> Rows<'a> {
     ) -> Option<Self> {
         let params = &spec.params.selection;
         let rows = evenly_spaced(x.nrows(), spec.params.max_rows);
-        let count = rows.len();
+        // The next selection comes when there are twice as many.
+        let (count, pairs) = (rows.len(), 2 * x.nrows());
         let (x, next) = (x.select(Axis(0), &rows), next.select(Axis(0), &rows));
         let width = next.ncols();
         let scaled = scales.iter().map(|units| {
@@ -297,7 +304,14 @@ impl<'a> Rows<'a> {
         let scaled = scaled.collect::<Option<Vec<_>>>()?;
         let next = each.scaled(next.view()).into_owned();
         let judge = Judge::new(&targets(next.view(), params), |i| i * params.blocks / count % 2 == 1);
-        Some(Self { params, scaled, next, judge })
+        let doublings = (pairs as f64 / judge.learned.len().max(1) as f64).max(1.0).log2();
+        Some(Self { params, scaled, next, judge, doublings })
+    }
+
+    /// A judge of the same held-out rows that learns half of the others.
+    fn half(&self, targets: &Array2<f64>) -> Judge {
+        let learned = self.judge.learned.iter().copied().step_by(2).collect();
+        Judge::of(targets, learned, self.judge.held_out.clone())
     }
 
     /// The best regularization for this scale and bandwidth of states, and its error.
@@ -309,6 +323,17 @@ impl<'a> Rows<'a> {
         check()?;
         let gram = gram(control, bandwidth, self.scaled[scale].0.view())?;
         Ok(self.judge.least_error(gram.as_faer(), &self.params.regularizations))
+    }
+
+    /// The error, and that expected until the next selection, if it falls as it did when the rows were doubled. A long bandwidth of an
+    /// input has its least error early; a short one, which can learn any effect, needs more rows.
+    fn projected(&self, half: &Judge, one: &Candidate) -> Result<[f64; 2]> {
+        check()?;
+        let gram = gram(one.control.as_ref(), one.bandwidth, self.scaled[one.scale].0.view())?;
+        let least = |judge: &Judge| judge.least_error(gram.as_faer(), &self.params.regularizations);
+        let Some((_, error)) = least(&self.judge) else { return Ok([f64::INFINITY; 2]) };
+        let fall = least(half).map_or(1.0, |(_, before)| error / before.max(f64::MIN_POSITIVE));
+        Ok([error, error * fall.min(1.0).powf(self.doublings)])
     }
 
     /// The best scale (the first unless another is better); on it the shortest bandwidth with the least
@@ -425,6 +450,10 @@ impl Judge {
     fn new(targets: &Array2<f64>, is_held_out: impl Fn(usize) -> bool) -> Self {
         let (held_out, learned): (Vec<usize>, Vec<usize>) =
             (0..targets.nrows()).partition(|i| is_held_out(*i));
+        Self::of(targets, learned, held_out)
+    }
+
+    fn of(targets: &Array2<f64>, learned: Vec<usize>, held_out: Vec<usize>) -> Self {
         let (one, other) = (targets.select(Axis(0), &learned), targets.select(Axis(0), &held_out));
         let mean = one.mean_axis(Axis(0)).unwrap_or_default();
         let inner = |a: &Array2<f64>, b: &Array2<f64>| from_array(a.dot(&b.t()).view());

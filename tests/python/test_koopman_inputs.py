@@ -397,3 +397,18 @@ def test_effects_of_inputs_that_are_affine_are_learned_from_few_rows() -> None:
     errors = (made - T[1501:]) / T[:1500].std(axis=0)
     # With a bandwidth of one deviation .0014.
     assert np.sqrt(np.mean(errors**2)) < 2e-4
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_small_effect_that_is_not_linear_is_learned_once_there_are_rows(seed: int) -> None:
+    # A long bandwidth has its least error with few rows, and had been kept for good: .02.
+    rng = np.random.default_rng(seed)
+    n = 2500
+    push = rng.normal(size=(n + 300, 1))
+    T = np.zeros((n + 300, 2))
+    for i in range(n + 299):
+        effect = 0.02 * np.cos(3 * push[i, 0])
+        T[i + 1] = 1 - 1.2 * T[i, 0] ** 2 + T[i, 1] + effect, 0.3 * T[i, 0]
+    model = ks.Koopman(n_inputs=1).fit(T[:n], inputs=push[:n])
+    errors = model.predict(T[n:-1], inputs=push[n:-1]) - T[n + 1 :]
+    assert np.sqrt(np.mean(errors**2)) < 1e-3 * T.std()
