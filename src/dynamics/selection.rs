@@ -110,8 +110,8 @@ pub(super) fn is_chosen(control: &KernelSpec) -> bool {
     matches!(control, KernelSpec::Gaussian { bandwidth: None })
 }
 
-/// Bandwidths of inputs with the default kernel, in units of their deviations. An input without effect, or with an effect
-/// that is nearly linear, has a long one: the kernel then says little of it, or is nearly linear in it.
+/// Bandwidths of inputs with the default kernel, in units of their deviations. An input without effect, or with an
+/// effect that is nearly linear, has a long one: the kernel then says little of it, or is nearly linear in it.
 struct InputBandwidths {
     given: Option<ControlSpec>,
     /// One for each input, or for all; none if inputs have a kernel of their own.
@@ -231,44 +231,58 @@ fn best(
         return Ok(None);
     }
     let Some(rows) = Rows::new(spec, scales, x, next) else { return Ok(None) };
-    let mut factors = vec![1.0; inputs.units.len()];
     let Some(mut found) = rows.best(inputs.first())? else { return Ok(None) };
-    if !factors.is_empty() {
-        let half = rows.half(&targets(rows.next.view(), params));
-        let worth = |errors: [f64; 2], least: [f64; 2]| {
-            errors.iter().zip(least).all(|(error, least)| *error < (1.0 - params.equal) * least)
-        };
-        let mut least = rows.projected(&half, &found)?;
-        // All together, then one after the other, each with the bandwidth of states so far.
-        for factor in params.input_bandwidths {
-            let trial = vec![factor; factors.len()];
-            let Some(other) = rows.best(inputs.with(&trial))? else { continue };
-            let errors = rows.projected(&half, &other)?;
-            if worth(errors, least) {
-                (found, factors, least) = (other, trial, errors);
-            }
-        }
-        let together = least;
-        for input in 0..if factors.len() > 1 { factors.len() } else { 0 } {
-            for factor in [1.0].into_iter().chain(params.input_bandwidths) {
-                let mut trial = factors.clone();
-                trial[input] = factor;
-                let other = Candidate { control: inputs.with(&trial), ..found.clone() };
-                let errors = rows.projected(&half, &other)?;
-                if worth(errors, least) {
-                    (factors, least) = (trial, errors);
-                }
-            }
-        }
-        if least[0] < together[0]
-            && let Some(other) = rows.best(inputs.with(&factors))?
-            && worth(rows.projected(&half, &other)?, together)
-        {
-            found = other;
-        }
+    if !inputs.units.is_empty() {
+        found = with_longer_bandwidths(&rows, inputs, found)?;
     }
     rows.detail(&mut found)?;
     Ok(Some(found))
+}
+
+/// The candidate, or a better one with longer bandwidths of inputs: of all together, then of one after the other with
+/// the bandwidth of states so far.
+fn with_longer_bandwidths(
+    rows: &Rows<'_>,
+    inputs: &InputBandwidths,
+    mut found: Candidate,
+) -> Result<Candidate> {
+    let params = rows.params;
+    let half = rows.half();
+    let worth = |errors: [f64; 2], least: [f64; 2]| {
+        errors.iter().zip(least).all(|(error, least)| *error < (1.0 - params.equal) * least)
+    };
+    let mut factors = vec![1.0; inputs.units.len()];
+    let mut least = rows.projected(&half, &found)?;
+    for factor in params.input_bandwidths {
+        let trial = vec![factor; factors.len()];
+        let Some(other) = rows.best(inputs.with(&trial))? else { continue };
+        let errors = rows.projected(&half, &other)?;
+        if worth(errors, least) {
+            (found, factors, least) = (other, trial, errors);
+        }
+    }
+    if factors.len() == 1 {
+        return Ok(found);
+    }
+    let together = least;
+    for input in 0..factors.len() {
+        for factor in [1.0].into_iter().chain(params.input_bandwidths) {
+            let mut trial = factors.clone();
+            trial[input] = factor;
+            let other = Candidate { control: inputs.with(&trial), ..found.clone() };
+            let errors = rows.projected(&half, &other)?;
+            if worth(errors, least) {
+                (factors, least) = (trial, errors);
+            }
+        }
+    }
+    if least[0] < together[0]
+        && let Some(other) = rows.best(inputs.with(&factors))?
+        && worth(rows.projected(&half, &other)?, together)
+    {
+        found = other;
+    }
+    Ok(found)
 }
 
 /// Rows that candidates are judged by.
@@ -277,6 +291,7 @@ struct Rows<'a> {
     /// On each scale, states and inputs, and the median distance of states.
     scaled: Vec<(Array2<f64>, f64)>,
     next: Array2<f64>,
+    targets: Array2<f64>,
     judge: Judge,
     /// How many times as many pairs there will be as rows that are learned, in doublings.
     doublings: f64,
@@ -303,15 +318,16 @@ impl<'a> Rows<'a> {
         });
         let scaled = scaled.collect::<Option<Vec<_>>>()?;
         let next = each.scaled(next.view()).into_owned();
-        let judge = Judge::new(&targets(next.view(), params), |i| i * params.blocks / count % 2 == 1);
+        let targets = targets(next.view(), params);
+        let judge = Judge::new(&targets, |i| i * params.blocks / count % 2 == 1);
         let doublings = (pairs as f64 / judge.learned.len().max(1) as f64).max(1.0).log2();
-        Some(Self { params, scaled, next, judge, doublings })
+        Some(Self { params, scaled, next, targets, judge, doublings })
     }
 
     /// A judge of the same held-out rows that learns half of the others.
-    fn half(&self, targets: &Array2<f64>) -> Judge {
+    fn half(&self) -> Judge {
         let learned = self.judge.learned.iter().copied().step_by(2).collect();
-        Judge::of(targets, learned, self.judge.held_out.clone())
+        Judge::of(&self.targets, learned, self.judge.held_out.clone())
     }
 
     /// The best regularization for this scale and bandwidth of states, and its error.
@@ -325,8 +341,8 @@ impl<'a> Rows<'a> {
         Ok(self.judge.least_error(gram.as_faer(), &self.params.regularizations))
     }
 
-    /// The error, and that expected until the next selection, if it falls as it did when the rows were doubled. A long bandwidth of an
-    /// input has its least error early; a short one, which can learn any effect, needs more rows.
+    /// The error, and that expected until the next selection, if it falls as it did when the rows were doubled. A long
+    /// bandwidth of an input has its least error early; a short one, which can learn any effect, needs more rows.
     fn projected(&self, half: &Judge, one: &Candidate) -> Result<[f64; 2]> {
         check()?;
         let gram = gram(one.control.as_ref(), one.bandwidth, self.scaled[one.scale].0.view())?;
