@@ -14,6 +14,7 @@ mod agop;
 mod answering;
 mod buffer;
 mod file;
+mod log_trees;
 mod main_effects;
 mod member;
 mod metrics;

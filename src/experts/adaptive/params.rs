@@ -360,6 +360,8 @@ pub struct TreeParams {
     pub boosted_columns: usize,
     /// Share of the rows that a boosted tree is fitted to.
     pub row_share: f64,
+    /// Least skewness of positive targets with boosted trees on their logarithms, too.
+    pub log_skewness: f64,
 }
 
 impl Default for TreeParams {
@@ -381,6 +383,7 @@ impl Default for TreeParams {
             tried_quantiles: 64,
             boosted_columns: 32,
             row_share: 0.9,
+            log_skewness: 0.5,
         }
     }
 }

@@ -578,27 +578,84 @@ fn trees_follow_steps_in_any_order() {
     }
 }
 
+/// Prices: positive and skewed targets, as products of effects and of noise.
+fn prices(n: usize, outputs: usize) -> (Array2<f64>, Array2<f64>) {
+    let (x, y) = steps(n, outputs);
+    let noise = |i: usize, c: usize| 0.03 * normal(82, (outputs * i + c) as u64);
+    let y = Array2::from_shape_fn((n, outputs), |(i, c)| 100.0 * (0.15 * y[(i, c)] + noise(i, c)).exp());
+    (x, y)
+}
+
+#[test]
+fn skewed_positive_targets_have_experts_on_their_logarithms_in_any_order() {
+    let n = 3000;
+    let (x, y) = prices(n, 1);
+    let sorted = |key: &dyn Fn(usize) -> f64| {
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|i, j| key(*i).total_cmp(&key(*j)));
+        order
+    };
+    let labels = sorted(&|i| f64::from(u8::from(x[(i, 2)] > 0.0)));
+    for (o, order) in
+        [(0..n).collect(), sorted(&|i| x[(i, 0)]), sorted(&|i| y[(i, 0)]), labels].into_iter().enumerate()
+    {
+        let (x, y) = (x.select(Axis(0), &order), y.select(Axis(0), &order));
+        let run = |skewness: f64| {
+            let mut spec = spec(40, Loss::Squared);
+            spec.params.trees.log_skewness = skewness;
+            spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap()
+        };
+        let late = s![1000.., ..];
+        let [with, without] = [0.5, 2.0].map(|least| error(run(least).slice(late), y.slice(late)));
+        let most = if o == 0 { 0.98 * without } else { 1.02 * without + 0.001 };
+        assert!(with < most, "order {o}: {with} {without}");
+    }
+}
+
+#[test]
+fn experts_on_logarithms_that_get_no_weight_are_given_up() {
+    let (x, y) = prices(3000, 1);
+    let mut spec = spec(10, Loss::Squared);
+    (spec.params.trees.first_rows, spec.params.trees.forest_trees) = (64, 3);
+    let mut trees = TreeStage::new(3, 1, &spec);
+    let mut said = Predicted::default();
+    let mut lengths = Vec::new();
+    for (t, (x, y)) in (0_u64..).zip(x.rows().into_iter().zip(y.rows())) {
+        // The kernel experts are right.
+        trees.predict(x.iter().copied(), &y.to_vec(), &mut said);
+        lengths.push(trees.length());
+        trees.learn(t, &said, (&y.to_vec(), &[1.0]), 1.0);
+    }
+    let least = *lengths.iter().min().unwrap();
+    assert!(lengths[900] > least && lengths.iter().rev().take(1000).all(|length| *length == least));
+}
+
 #[test]
 fn several_targets_and_weights_of_any_unit_have_trees_too() {
-    let (x, y) = steps(900, 2);
+    for make in [steps, prices] {
+        several_targets_and_weights_of_any_unit(&make(900, 2));
+    }
+}
+
+fn several_targets_and_weights_of_any_unit((x, y): &(Array2<f64>, Array2<f64>)) {
     let learned = |y: &Array2<f64>, weight: f64| {
         let weights = Array1::from_shape_fn(900, |i| weight * (1 + i % 3) as f64);
         let mut model = small();
         model.learn_while(x.view(), y.view(), Some(weights.view()), None, &mut |_| true).unwrap();
         model.predict(x.view()).unwrap()
     };
-    let plain = learned(&y, 1.0);
-    assert_eq!(plain, learned(&y, 4.0));
+    let plain = learned(y, 1.0);
+    assert_eq!(plain, learned(y, 4.0));
     let units = Array1::from_vec(vec![1024.0, 0.25]);
-    let other = learned(&(&y * &units), 1.0) / &units;
-    assert!((&plain - &other).iter().all(|difference| difference.abs() < 1e-6));
+    let other = learned(&(y * &units), 1.0) / &units;
+    assert!((&plain - &other).iter().zip(&plain).all(|(off, value)| off.abs() < 1e-6 * (1.0 + value.abs())));
     assert!(error(plain.view(), y.view()) < 0.2);
 }
 
 #[test]
 fn models_that_are_saved_while_trees_are_made_continue_as_if_they_were_not() {
-    for outputs in [1, 2] {
-        let (x, y) = steps(640, outputs);
+    for (outputs, make) in [(1, steps as fn(_, _) -> _), (2, steps), (1, prices), (2, prices)] {
+        let (x, y): (Array2<f64>, Array2<f64>) = make(640, outputs);
         let mut whole = small();
         whole.learn(x.slice(s![..254, ..]), y.slice(s![..254, ..])).unwrap();
         let mut model = whole.clone();

@@ -12,6 +12,7 @@
 
 use ndarray::Array2;
 
+use super::log_trees::{LogTarget, LogTrees, STAGES};
 use super::params::TreeParams;
 use super::{AdaptiveSpec, Effort};
 use crate::error::{Error, Result};
@@ -31,9 +32,8 @@ const MIN_ROWS: usize = 1024;
 
 /// Experts of the forest, and of the boosted trees.
 const LEVELS: usize = 3;
-const STAGES: usize = 3;
 
-/// The kernel experts, then these.
+/// The kernel experts, then these, then those on logarithms where there are any.
 const EXPERTS: usize = 1 + LEVELS + STAGES;
 
 /// Terms of the logarithm of the odds of a label: that of each expert, 1, and by how much that of the kernel experts is beyond
@@ -56,6 +56,11 @@ const PARTS: (usize, usize) = (1 << 17, 1 << 20);
 const PARTS_OF_ALL: u64 = 1 << 31;
 const LARGEST_PART: usize = 1 << 21;
 const UNTIL_FITTED: u64 = 8;
+
+/// Experts on logarithms are given up if, after so many times the rows of the first trees, no target gives them this weight.
+const LOGS_TRIED: u64 = 16;
+const LOGS_WEIGHT: f64 = 0.02;
+const GIVEN_UP: u64 = u64::MAX;
 
 /// How many times as many rows the next boosted trees take where no more are stored: a fresh sample of them.
 const WHEN_FULL: f64 = 2.0;
@@ -91,6 +96,9 @@ pub(super) struct TreeStage {
     /// Rows when they were fitted, those being fitted included.
     fitted: u64,
     fitting: Option<Gradual<Fitting>>,
+    /// Those on logarithms, and rows when it was last decided which targets have them; `GIVEN_UP` if none is to have them.
+    logs: LogTrees,
+    logs_fitted: u64,
     are_labels: bool,
     /// One an output.
     combined: Vec<Combination>,
@@ -122,6 +130,8 @@ impl TreeStage {
             boosted: None,
             fitted: 0,
             fitting: None,
+            logs: LogTrees::default(),
+            logs_fitted: 0,
             are_labels: spec.loss.is_margin(),
             combined: Vec::new(),
         }
@@ -134,7 +144,7 @@ impl TreeStage {
 
     /// Whether some are being made.
     pub fn are_made(&self) -> bool {
-        self.fitting.is_some() || self.growing.is_some()
+        self.fitting.is_some() || self.logs.are_fitted() || self.growing.is_some()
     }
 
     fn row_width(&self) -> usize {
@@ -143,7 +153,17 @@ impl TreeStage {
 
     /// Numbers of [`predict_into`](Self::predict_into): row, predictions, and memory.
     pub fn length(&self) -> usize {
-        self.row_width() + (EXPERTS + 1 + LEVELS.max(STAGES)) * self.outputs
+        self.row_width() + (self.experts() + 1 + LEVELS.max(STAGES)) * self.outputs
+    }
+
+    /// Experts for which there are places for each output.
+    fn experts(&self) -> usize {
+        if self.logs.are_there() { EXPERTS + STAGES } else { EXPERTS }
+    }
+
+    /// Experts of an output.
+    fn experts_of(&self, output: usize) -> usize {
+        if self.logs.have(output) { EXPERTS + STAGES } else { EXPERTS }
     }
 
     /// Predicts a row by all experts, given the predictions of the kernel experts.
@@ -153,12 +173,12 @@ impl TreeStage {
     }
 
     fn predict_into(&self, x: impl Iterator<Item = f64>, kernels: &[f64], predicted: &mut [f64]) {
-        let p = self.outputs;
+        let (p, experts) = (self.outputs, self.experts());
         let (row, rest) = predicted.split_at_mut(self.row_width());
-        let (made, rest) = rest.split_at_mut(EXPERTS * p);
+        let (made, rest) = rest.split_at_mut(experts * p);
         let (mean, values) = rest.split_at_mut(p);
         row.iter_mut().zip(x.chain(kernels.iter().copied())).for_each(|(to, from)| *to = from);
-        for (made, kernels) in made.chunks_exact_mut(EXPERTS).zip(kernels) {
+        for (made, kernels) in made.chunks_exact_mut(experts).zip(kernels) {
             made.fill(if self.are_labels { odds_of_linear(*kernels) } else { *kernels });
         }
         if !self.is_grown() {
@@ -172,7 +192,7 @@ impl TreeStage {
         for (level, values) in levels.chunks_exact(p).enumerate() {
             for (c, value) in values.iter().enumerate() {
                 let mean = value / self.forest.len() as f64;
-                let made = &mut made[c * EXPERTS + 1 + level];
+                let made = &mut made[c * experts + 1 + level];
                 *made = if self.are_labels { odds_of_linear(mean) } else { *made + mean };
             }
         }
@@ -181,17 +201,24 @@ impl TreeStage {
             boosted.predict_into(&row[..self.features], &self.params.rounds, stages);
             for (stage, values) in stages.chunks_exact(p).enumerate() {
                 for (c, value) in values.iter().enumerate() {
-                    made[c * EXPERTS + 1 + LEVELS + stage] = *value;
+                    made[c * experts + 1 + LEVELS + stage] = *value;
                 }
             }
         }
+        let say = |c: usize, stage: usize, value| made[c * experts + EXPERTS + stage] = value;
+        self.logs.predict_into(
+            &row[..self.features],
+            &self.params.rounds,
+            &mut values[..self.logs.length()],
+            say,
+        );
     }
 
     /// The terms of the logarithm of the odds of an output.
     fn terms(&self, predicted: &[f64], output: usize) -> [f64; TERMS] {
         let mut terms = [1.0; TERMS];
         let made = self.made(predicted, output);
-        terms[..EXPERTS].copy_from_slice(made);
+        terms[..EXPERTS].copy_from_slice(&made[..EXPERTS]);
         terms[EXPERTS + 1] = (made[0] - SURE).max(0.0);
         terms[EXPERTS + 2] = (made[0] + SURE).min(0.0);
         terms
@@ -199,7 +226,7 @@ impl TreeStage {
 
     /// The predictions of the experts for an output.
     fn made<'a>(&self, predicted: &'a [f64], output: usize) -> &'a [f64] {
-        &predicted[self.row_width() + output * EXPERTS..][..EXPERTS]
+        &predicted[self.row_width() + output * self.experts()..][..self.experts_of(output)]
     }
 
     /// The prediction of all experts for an output, given that of the kernel experts.
@@ -255,15 +282,17 @@ impl TreeStage {
         }
         let (width, features) = (self.row_width(), self.features);
         for (c, target) in targets.iter().enumerate().take(self.combined.len()) {
+            let start = width + c * self.experts();
+            let made = &predicted.0[start..start + self.experts_of(c)];
             let terms = self.terms(&predicted.0, c);
             match &mut self.combined[c] {
                 Combination::Mean(mixture) => {
-                    let made = &terms[..EXPERTS];
                     let mixed = mixture.mixed(made);
                     mixture.learn_from(Said { made, sure: &[] }, mixed, *target, weight);
                 }
                 Combination::Odds(odds) => odds.learn(&terms, *target, weight, MEMORY, PRIOR),
             }
+            self.logs.learn(c, &made[EXPERTS..], *target, weight);
         }
         let row = &predicted.0[..width];
         let left: Vec<f64> = targets.iter().zip(&row[features..]).map(|pair| self.left(pair)).collect();
@@ -291,16 +320,16 @@ impl TreeStage {
         self.rows.values = kept().flat_map(|(_, row)| row).copied().collect();
         if self.rows.numbers.len() < old.numbers.len() {
             self.age = self.rows.numbers.len() as u64;
-            (self.grown, self.fitted) = (0, 0);
-            (self.growing, self.fitting) = (None, None);
+            (self.grown, self.fitted, self.logs_fitted) = (0, 0, 0);
+            (self.growing, self.fitting, self.logs) = (None, None, LogTrees::default());
             (self.boosted, self.forest, self.combined) = (None, Vec::new(), Vec::new());
         }
     }
 
-    /// The experts combined before the first row. For labels the kernel experts count as much as all trees.
-    fn combination(&self) -> Combination {
+    /// The experts of an output combined before the first row. For labels the kernel experts count as much as all trees.
+    fn combination(&self, output: usize) -> Combination {
         if !self.are_labels {
-            return Combination::Mean(Mixture::new(self.mixture, Loss::Squared, EXPERTS));
+            return Combination::Mean(Mixture::new(self.mixture, Loss::Squared, self.experts_of(output)));
         }
         let mut weights = [0.0; TERMS];
         weights[0] = 0.5;
@@ -326,30 +355,105 @@ impl TreeStage {
     /// Does a row's part of the trees that are due, for targets with these deviations.
     fn work(&mut self, deviations: &[f64]) {
         if self.are_made() {
-            // One of the two.
+            // One of the three.
             if let Some(boosted) = Gradual::advance(&mut self.fitting) {
                 self.boosted = Some(boosted);
+            } else if self.logs.are_fitted() {
+                if let Some(before) = self.logs.advance() {
+                    self.reset_weights(&before);
+                }
             } else if let Some(trees) = Gradual::advance(&mut self.growing) {
                 self.plant(trees);
             }
         } else if self.age >= self.params.first_rows.max(1) && self.is_fit_due() {
             let (units, targets) = (self.units(deviations), self.winsorized(self.stored_targets().collect()));
-            let how = Boosting { logistic: self.are_labels, ..self.params.boosting() };
-            let numbers = Fitting::numbers(&how, self.rows.numbers.len(), (self.features, self.outputs));
-            let part = usize::try_from(numbers as u64 * UNTIL_FITTED / self.age).unwrap_or(LARGEST_PART);
-            let rows = self.copied(self.features, targets);
-            let steps = Fitting::new(rows, units, how, self.age);
-            self.fitting = Some(Gradual::new(steps, part.clamp(PARTS.0, LARGEST_PART)));
+            self.fitting = Some(self.fitting_to(targets, units));
             self.fitted = self.age;
-        } else if self.grown < self.due() {
+        } else if !self.fit_logs() && self.grown < self.due() {
             let targets = self.winsorized(self.stored_targets().collect());
             let made = self.stored().flat_map(|row| &row[self.features..self.row_width()]);
             // The first residual is the target itself.
             let left = self.winsorized(targets.iter().zip(made).map(|pair| self.left(pair)).collect());
-            let rows = self.copied(self.row_width(), left);
+            let rows = self.copied(self.row_width(), left, self.outputs);
             let seeds = (self.grown..self.due()).collect();
             let steps = Growth::new(rows, self.units(deviations), self.params.growing(), seeds);
             self.growing = Some(Gradual::new(steps, self.part()));
+        }
+    }
+
+    /// Begins to fit boosted trees to these targets of the stored rows.
+    fn fitting_to(&self, targets: Vec<f64>, units: Vec<f64>) -> Gradual<Fitting> {
+        let (how, outputs) = (Boosting { logistic: self.are_labels, ..self.params.boosting() }, units.len());
+        let numbers = Fitting::numbers(&how, self.rows.numbers.len(), (self.features, outputs));
+        let part = usize::try_from(numbers as u64 * UNTIL_FITTED / self.age).unwrap_or(LARGEST_PART);
+        let steps = Fitting::new(self.copied(self.features, targets, outputs), units, how, self.age);
+        Gradual::new(steps, part.clamp(PARTS.0, LARGEST_PART))
+    }
+
+    /// Begins to fit those on logarithms of the targets that are positive and skewed, if they are due and there are any.
+    fn fit_logs(&mut self) -> bool {
+        if self.are_labels || self.logs_fitted >= self.fitted {
+            return false;
+        }
+        self.logs_fitted = self.fitted;
+        if self.are_logs_useless() {
+            self.logs_fitted = GIVEN_UP;
+            self.without_logs();
+            return false;
+        }
+        let (p, n) = (self.outputs, self.rows.numbers.len());
+        let tame = |column: Vec<f64>| {
+            let column = Array2::from_shape_vec((n, 1), column).unwrap_or_default();
+            tamed(&column, &self.winsorizer).into_raw_vec_and_offset().0
+        };
+        let target = |output: usize| {
+            let targets: Vec<f64> = self.stored_targets().skip(output).step_by(p).collect();
+            LogTarget::new(output, &targets, self.params.log_skewness, self.logs.have(output), tame)
+        };
+        let found: Vec<LogTarget> = (0..p).filter_map(target).collect();
+        if found.is_empty() {
+            self.without_logs();
+            return false;
+        }
+        let logarithms: Vec<Vec<f64>> = found
+            .iter()
+            .map(|own| {
+                let targets = self.stored_targets().skip(own.output).step_by(p);
+                tame(targets.map(|y| own.logarithm(y)).collect())
+            })
+            .collect();
+        let targets = (0..n).flat_map(|i| logarithms.iter().map(move |column| column[i])).collect();
+        let fitting = self.fitting_to(targets, vec![1.0; found.len()]);
+        self.logs.fit(found, fitting);
+        true
+    }
+
+    /// Whether experts on logarithms have been there for long, and no target gives them weight.
+    fn are_logs_useless(&self) -> bool {
+        let weight = |c: usize| match self.combined.get(c) {
+            Some(Combination::Mean(mixture)) => mixture.weights()[EXPERTS..].iter().sum(),
+            _ => 0.0,
+        };
+        self.logs.are_there()
+            && self.age >= LOGS_TRIED * self.params.first_rows
+            && (0..self.outputs).filter(|c| self.logs.have(*c)).all(|c| weight(c) < LOGS_WEIGHT)
+    }
+
+    fn without_logs(&mut self) {
+        let before = std::mem::take(&mut self.logs);
+        for c in 0..self.combined.len() {
+            if let (true, Combination::Mean(mixture)) = (before.have(c), &mut self.combined[c]) {
+                mixture.retain(&std::array::from_fn::<_, EXPERTS, _>(|expert| expert));
+            }
+        }
+    }
+
+    /// Begins with equal weights of the experts where those on logarithms have come or gone.
+    fn reset_weights(&mut self, before: &LogTrees) {
+        for c in 0..self.combined.len() {
+            if before.have(c) != self.logs.have(c) {
+                self.combined[c] = self.combination(c);
+            }
         }
     }
 
@@ -390,10 +494,10 @@ impl TreeStage {
     }
 
     /// The first numbers of the stored rows, with these targets.
-    fn copied(&self, features: usize, targets: Vec<f64>) -> Rows {
+    fn copied(&self, features: usize, targets: Vec<f64>, outputs: usize) -> Rows {
         let width = self.row_width() + self.outputs + 1;
         let weights = self.stored().map(|row| row[width - 1]).collect();
-        Rows::new((features, self.outputs), |i| &self.rows.values[i * width..], targets, weights)
+        Rows::new((features, outputs), |i| &self.rows.values[i * width..], targets, weights)
     }
 
     /// Puts trees in the place of the oldest.
@@ -408,7 +512,7 @@ impl TreeStage {
             self.grown += 1;
         }
         if self.combined.is_empty() {
-            self.combined = vec![self.combination(); self.outputs];
+            self.combined = (0..self.outputs).map(|c| self.combination(c)).collect();
         }
     }
 }
@@ -456,6 +560,10 @@ impl TreeStage {
             out.counts("trees.fitting", &[rows]);
             boosted.write("trees.fitting", out);
         }
+        if self.logs_fitted > 0 {
+            out.counts("trees.logs.fitted", &[self.logs_fitted]);
+        }
+        self.logs.write(out);
         if let Some(growing) = &self.growing {
             let (trees, rows) = growing.rest();
             out.counts("trees.growing", &[rows, trees.len() as u64]);
@@ -524,12 +632,22 @@ impl TreeStage {
         if is_grown || fitted > 0 && new.fitting.is_none() {
             new.boosted = Some(Boosted::read("trees.boosted", (features, outputs), from)?);
         }
+        if from.has("trees.logs.fitted") {
+            [new.logs_fitted] = from.counts("trees.logs.fitted")?;
+            new.logs = LogTrees::read((features, outputs), from)?;
+            let are_due = !new.are_labels
+                && new.boosted.is_some()
+                && (new.logs_fitted == GIVEN_UP || (1..=fitted).contains(&new.logs_fitted));
+            if !are_due || new.logs.are_fitted() && (new.fitting.is_some() || new.growing.is_some()) {
+                return Err(making("trees.logs"));
+            }
+        }
         if new.boosted.is_none() && new.growing.is_some() {
             return Err(Error::file("trees.counts have a forest without boosted trees"));
         }
         if is_grown {
             for c in 0..outputs {
-                let mut combined = new.combination();
+                let mut combined = new.combination(c);
                 let name = format!("trees.mixture.{c}");
                 match &mut combined {
                     Combination::Mean(mixture) => {
