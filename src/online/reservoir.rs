@@ -14,7 +14,7 @@ pub(crate) struct Rows {
 impl Rows {
     /// Offers row `number` after `offered` others: each is kept with the same probability
     /// (algorithm R of J. S. Vitter, "Random sampling with a reservoir", 1985). Random numbers
-    /// depend on `number` only.
+    /// depend on `number` only. Returns its place if it is kept.
     pub fn sample(
         &mut self,
         offered: u64,
@@ -22,14 +22,12 @@ impl Rows {
         number: u64,
         row: impl Iterator<Item = f64>,
         width: usize,
-    ) {
+    ) -> Option<usize> {
         let kept = self.numbers.len();
         let place = if kept < capacity { kept as u64 } else { below(0, number, offered + 1) };
-        if let Ok(place) = usize::try_from(place)
-            && place < capacity
-        {
-            self.put(place, number, row, width);
-        }
+        let place = usize::try_from(place).ok().filter(|place| *place < capacity)?;
+        self.put(place, number, row, width);
+        Some(place)
     }
 
     /// Replaces the oldest row by row `number` if the sample is full.

@@ -56,6 +56,13 @@ impl Boosted {
         self.columns.len() / self.depth
     }
 
+    /// How often the first trees cut each column.
+    pub fn cuts(&self, trees: usize, features: usize) -> Vec<usize> {
+        let mut cuts = vec![0; features];
+        self.columns.iter().take(trees * self.depth).for_each(|k| cuts[*k as usize] += 1);
+        cuts
+    }
+
     /// Predictions of a row by the first trees, for each of these rising numbers of them (stages, outputs).
     pub fn predict_into(&self, x: &[f64], stages: &[usize], out: &mut [f64]) {
         let p = self.base.len();

@@ -140,7 +140,8 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
             assert!(is_named(&text), "{name}, {array}: {text}");
             // All that may be left out are the state that a trajectory was in, policies, as a whole, the profiles of
             // errors and usual novelty, which then begin again, the modes of states, which then have no forecast, the
-            // operator's readouts, which are computed again, and the pairs of a warm-up, which has then ended.
+            // operator's readouts, which are computed again, the pairs of a warm-up, which has then ended, and scales of
+            // the nearest rows, which are found again before the experts are combined.
             let optional = [
                 "recent.",
                 "policy.",
@@ -153,6 +154,7 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "forecaster.readouts",
                 "warm_up.x",
                 "labels.middle",
+                "trees.nearest",
             ]
             .iter()
             .any(|group| array.starts_with(group));

@@ -186,7 +186,7 @@ impl State {
     }
 
     /// Gradients of the predictions (n, outputs, d). Trees are constant almost everywhere; experts that add a tree to the
-    /// prediction of the kernel experts have its gradient.
+    /// prediction of the kernel experts have its gradient, and those on the nearest rows have one where these stay the same.
     pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let (mut out, made) = self.gradient_and_prediction_of_kernels(x)?;
         if let Some(trees) = self.answering_trees(self.answers_any_of(x)) {
@@ -196,6 +196,7 @@ impl State {
                 for (c, mut out) in out.outer_iter_mut().enumerate() {
                     out *= trees.slope(c, &said);
                 }
+                trees.add_gradient(&said, out.view_mut());
             }
         }
         Ok(out)

@@ -18,6 +18,8 @@ mod log_trees;
 mod main_effects;
 mod member;
 mod metrics;
+mod nearest;
+mod neighbours;
 mod order;
 mod params;
 mod partition;

@@ -362,6 +362,8 @@ pub struct TreeParams {
     pub row_share: f64,
     /// Least skewness of positive targets with boosted trees on their logarithms, too.
     pub log_skewness: f64,
+    /// Columns up to which there are experts on the nearest rows.
+    pub nearest_columns: usize,
 }
 
 impl Default for TreeParams {
@@ -384,6 +386,7 @@ impl Default for TreeParams {
             boosted_columns: 32,
             row_share: 0.9,
             log_skewness: 0.5,
+            nearest_columns: 10,
         }
     }
 }

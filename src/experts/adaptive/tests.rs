@@ -612,8 +612,48 @@ fn skewed_positive_targets_have_experts_on_their_logarithms_in_any_order() {
     }
 }
 
+/// A landscape: rough, without noise, of two columns, their sum and their difference.
+fn landscape(n: usize) -> (Array2<f64>, Array2<f64>) {
+    let at = |i: usize, k: usize| 10.0 * crate::random::uniform(83, (2 * i + k) as u64);
+    let x = Array2::from_shape_fn((n, 4), |(i, k)| match k {
+        2 => at(i, 0) + at(i, 1),
+        3 => at(i, 0) - at(i, 1),
+        _ => at(i, k),
+    });
+    let waves: Vec<[f64; 3]> = (0..60).map(|w| [0, 1, 2].map(|k| 4.0 * normal(84, 3 * w + k))).collect();
+    let height = |x: &[f64]| waves.iter().map(|[a, b, c]| (a * x[0] + b * x[1] + c).sin()).sum::<f64>();
+    let y = Array2::from_shape_fn((n, 1), |(i, _)| height(&x.row(i).to_vec()));
+    (x, y)
+}
+
 #[test]
-fn experts_on_logarithms_that_get_no_weight_are_given_up() {
+fn a_rough_landscape_is_known_from_the_nearest_rows_in_any_order() {
+    let n = 6000;
+    let (x, y) = landscape(n);
+    let sorted = |key: &dyn Fn(usize) -> f64| {
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|i, j| key(*i).total_cmp(&key(*j)));
+        order
+    };
+    let strips = sorted(&|i| (4.0 * x[(i, 0)]).floor() + x[(i, 1)] / 100.0);
+    for (o, order) in
+        [(0..n).collect(), sorted(&|i| x[(i, 0)]), sorted(&|i| y[(i, 0)]), strips].into_iter().enumerate()
+    {
+        let (x, y) = (x.select(Axis(0), &order), y.select(Axis(0), &order));
+        let run = |columns: usize| {
+            let mut spec = spec(40, Loss::Squared);
+            spec.params.trees.nearest_columns = columns;
+            spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap()
+        };
+        let late = s![3000.., ..];
+        let [with, without] = [10, 3].map(|columns| error(run(columns).slice(late), y.slice(late)));
+        let most = if o == 0 { 0.7 * without } else { 1.02 * without + 0.001 };
+        assert!(with < most, "order {o}: {with} {without}");
+    }
+}
+
+#[test]
+fn experts_that_get_no_weight_are_given_up() {
     let (x, y) = prices(3000, 1);
     let mut spec = spec(10, Loss::Squared);
     (spec.params.trees.first_rows, spec.params.trees.forest_trees) = (64, 3);
@@ -626,8 +666,9 @@ fn experts_on_logarithms_that_get_no_weight_are_given_up() {
         lengths.push(trees.length());
         trees.learn(t, &said, (&y.to_vec(), &[1.0]), 1.0);
     }
+    // Those on the nearest rows and those on logarithms.
     let least = *lengths.iter().min().unwrap();
-    assert!(lengths[900] > least && lengths.iter().rev().take(1000).all(|length| *length == least));
+    assert!(lengths[900] == least + 2 + 3 && lengths.iter().rev().take(1000).all(|length| *length == least));
 }
 
 #[test]

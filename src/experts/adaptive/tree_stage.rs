@@ -10,9 +10,10 @@
 //! For labels the forest learns the signs themselves, boosting takes Newton steps on the logarithmic loss, and the logarithms of
 //! the odds of all experts are combined linearly, by online Newton steps.
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayViewMut2};
 
 use super::log_trees::{LogTarget, LogTrees, STAGES};
+use super::nearest::{NEAREST, Nearest};
 use super::params::TreeParams;
 use super::{AdaptiveSpec, Effort};
 use crate::error::{Error, Result};
@@ -33,7 +34,7 @@ const MIN_ROWS: usize = 1024;
 /// Experts of the forest, and of the boosted trees.
 const LEVELS: usize = 3;
 
-/// The kernel experts, then these, then those on logarithms where there are any.
+/// The kernel experts, then these, then those on the nearest rows and those on logarithms where there are any.
 const EXPERTS: usize = 1 + LEVELS + STAGES;
 
 /// Terms of the logarithm of the odds of a label: that of each expert, 1, and by how much that of the kernel experts is beyond
@@ -57,9 +58,10 @@ const PARTS_OF_ALL: u64 = 1 << 31;
 const LARGEST_PART: usize = 1 << 21;
 const UNTIL_FITTED: u64 = 8;
 
-/// Experts on logarithms are given up if, after so many times the rows of the first trees, no target gives them this weight.
-const LOGS_TRIED: u64 = 16;
-const LOGS_WEIGHT: f64 = 0.02;
+/// Experts on logarithms, and those on the nearest rows, are given up if, after so many times the rows of the first trees, no
+/// target gives them this weight.
+const ROWS_TRIED: u64 = 16;
+const LEAST_WEIGHT: f64 = 0.02;
 const GIVEN_UP: u64 = u64::MAX;
 
 /// How many times as many rows the next boosted trees take where no more are stored: a fresh sample of them.
@@ -99,6 +101,9 @@ pub(super) struct TreeStage {
     /// Those on logarithms, and rows when it was last decided which targets have them; `GIVEN_UP` if none is to have them.
     logs: LogTrees,
     logs_fitted: u64,
+    /// Those on the nearest rows, unless given up.
+    nearest: Option<Nearest>,
+    nearest_given_up: bool,
     are_labels: bool,
     /// One an output.
     combined: Vec<Combination>,
@@ -132,6 +137,8 @@ impl TreeStage {
             fitting: None,
             logs: LogTrees::default(),
             logs_fitted: 0,
+            nearest: None,
+            nearest_given_up: false,
             are_labels: spec.loss.is_margin(),
             combined: Vec::new(),
         }
@@ -158,12 +165,17 @@ impl TreeStage {
 
     /// Experts for which there are places for each output.
     fn experts(&self) -> usize {
-        if self.logs.are_there() { EXPERTS + STAGES } else { EXPERTS }
+        self.first_on_logs() + if self.logs.are_there() { STAGES } else { 0 }
     }
 
     /// Experts of an output.
     fn experts_of(&self, output: usize) -> usize {
-        if self.logs.have(output) { EXPERTS + STAGES } else { EXPERTS }
+        self.first_on_logs() + if self.logs.have(output) { STAGES } else { 0 }
+    }
+
+    /// The first of those on logarithms.
+    fn first_on_logs(&self) -> usize {
+        EXPERTS + if self.nearest.is_some() { NEAREST } else { 0 }
     }
 
     /// Predicts a row by all experts, given the predictions of the kernel experts.
@@ -205,7 +217,13 @@ impl TreeStage {
                 }
             }
         }
-        let say = |c: usize, stage: usize, value| made[c * experts + EXPERTS + stage] = value;
+        if let Some(nearest) = &self.nearest {
+            let layout = (self.stored_width(), self.row_width(), p);
+            let say = |c: usize, own: usize, value| made[c * experts + EXPERTS + own] = value;
+            nearest.predict(&row[..self.features], &self.rows, layout, say);
+        }
+        let first = self.first_on_logs();
+        let say = |c: usize, stage: usize, value| made[c * experts + first + stage] = value;
         self.logs.predict_into(
             &row[..self.features],
             &self.params.rounds,
@@ -258,6 +276,17 @@ impl TreeStage {
         }
     }
 
+    /// Adds the gradients of the experts on the nearest rows to those (outputs, features) of a prediction.
+    pub fn add_gradient(&self, predicted: &Predicted, out: ArrayViewMut2<'_, f64>) {
+        let Some(nearest) = &self.nearest else { return };
+        let weight = |c: usize, own: usize| match &self.combined[c] {
+            Combination::Mean(mixture) => mixture.weights()[EXPERTS + own],
+            Combination::Odds(_) => 0.0,
+        };
+        let layout = (self.stored_width(), self.row_width());
+        nearest.add_gradient(&predicted.0[..self.features], &self.rows, layout, weight, out);
+    }
+
     /// Replaces the predictions of the kernel experts by those of all experts, with memory of [`length`](Self::length).
     pub fn refine_one(&self, x: &[f64], out: &mut [f64], predicted: &mut [f64]) {
         self.predict_into(x.iter().copied(), out, predicted);
@@ -292,7 +321,7 @@ impl TreeStage {
                 }
                 Combination::Odds(odds) => odds.learn(&terms, *target, weight, MEMORY, PRIOR),
             }
-            self.logs.learn(c, &made[EXPERTS..], *target, weight);
+            self.logs.learn(c, &made[self.first_on_logs()..], *target, weight);
         }
         let row = &predicted.0[..width];
         let left: Vec<f64> = targets.iter().zip(&row[features..]).map(|pair| self.left(pair)).collect();
@@ -300,7 +329,11 @@ impl TreeStage {
             tree.learn(row, &left, weight);
         }
         let numbers = row.iter().chain(targets).copied().chain(std::iter::once(weight));
-        self.rows.sample(self.age, self.capacity, number, numbers, width + self.outputs + 1);
+        let place =
+            self.rows.sample(self.age, self.capacity, number, numbers, self.row_width() + self.outputs + 1);
+        if let (Some(nearest), Some(place)) = (&mut self.nearest, place) {
+            nearest.put(place, &row[..features]);
+        }
         self.age += 1;
         self.work(deviations);
     }
@@ -312,7 +345,7 @@ impl TreeStage {
 
     /// Forgets all rows but those from `number` on.
     pub fn forget_before(&mut self, number: u64) {
-        let width = self.row_width() + self.outputs + 1;
+        let width = self.stored_width();
         let old = std::mem::take(&mut self.rows);
         let kept =
             || old.numbers.iter().zip(old.values.chunks_exact(width)).filter(|(own, _)| **own >= number);
@@ -322,6 +355,7 @@ impl TreeStage {
             self.age = self.rows.numbers.len() as u64;
             (self.grown, self.fitted, self.logs_fitted) = (0, 0, 0);
             (self.growing, self.fitting, self.logs) = (None, None, LogTrees::default());
+            (self.nearest, self.nearest_given_up) = (None, false);
             (self.boosted, self.forest, self.combined) = (None, Vec::new(), Vec::new());
         }
     }
@@ -369,6 +403,7 @@ impl TreeStage {
             let (units, targets) = (self.units(deviations), self.winsorized(self.stored_targets().collect()));
             self.fitting = Some(self.fitting_to(targets, units));
             self.fitted = self.age;
+            self.find_nearest();
         } else if !self.fit_logs() && self.grown < self.due() {
             let targets = self.winsorized(self.stored_targets().collect());
             let made = self.stored().flat_map(|row| &row[self.features..self.row_width()]);
@@ -430,20 +465,61 @@ impl TreeStage {
 
     /// Whether experts on logarithms have been there for long, and no target gives them weight.
     fn are_logs_useless(&self) -> bool {
+        self.logs.are_there() && self.have_no_weight(|own, c| own.first_on_logs()..own.experts_of(c))
+    }
+
+    /// Whether these experts of each output have had little weight for long.
+    fn have_no_weight(&self, experts: impl Fn(&Self, usize) -> std::ops::Range<usize>) -> bool {
         let weight = |c: usize| match self.combined.get(c) {
-            Some(Combination::Mean(mixture)) => mixture.weights()[EXPERTS..].iter().sum(),
+            Some(Combination::Mean(mixture)) => mixture.weights()[experts(self, c)].iter().sum(),
             _ => 0.0,
         };
-        self.logs.are_there()
-            && self.age >= LOGS_TRIED * self.params.first_rows
-            && (0..self.outputs).filter(|c| self.logs.have(*c)).all(|c| weight(c) < LOGS_WEIGHT)
+        self.age >= ROWS_TRIED * self.params.first_rows && (0..self.outputs).all(|c| weight(c) < LEAST_WEIGHT)
     }
 
     fn without_logs(&mut self) {
-        let before = std::mem::take(&mut self.logs);
-        for c in 0..self.combined.len() {
-            if let (true, Combination::Mean(mixture)) = (before.have(c), &mut self.combined[c]) {
-                mixture.retain(&std::array::from_fn::<_, EXPERTS, _>(|expert| expert));
+        let first = self.first_on_logs();
+        self.logs = LogTrees::default();
+        self.retain(|expert| expert < first);
+    }
+
+    /// Keeps these experts in the mixtures of all outputs.
+    fn retain(&mut self, is_kept: impl Fn(usize) -> bool) {
+        for combined in &mut self.combined {
+            if let Combination::Mean(mixture) = combined {
+                let kept: Vec<usize> =
+                    (0..mixture.weights().len()).filter(|expert| is_kept(*expert)).collect();
+                mixture.retain(&kept);
+            }
+        }
+    }
+
+    /// Finds the nearest rows with other scales of the columns, if they are few.
+    fn find_nearest(&mut self) {
+        if self.are_labels || self.nearest_given_up {
+            return;
+        }
+        let own = EXPERTS..EXPERTS + NEAREST;
+        let before = self.nearest.take().is_some();
+        let features = self.features;
+        // The first trees tell the columns that matter; none has so few cuts that it is left out.
+        let cuts = self.boosted.as_ref().map(|boosted| boosted.cuts(self.params.rounds[0], features));
+        let total = cuts.as_ref().map_or(0, |cuts| cuts.iter().sum());
+        let importance = |k: usize| match &cuts {
+            Some(cuts) if total > 0 => ((1 + cuts[k] * features) as f64 / (1 + total) as f64).sqrt(),
+            _ => 1.0,
+        };
+        let layout = (features, self.stored_width());
+        self.nearest_given_up = before && self.have_no_weight(|_, _| own.clone());
+        if !self.nearest_given_up {
+            let most = self.params.nearest_columns;
+            self.nearest = Nearest::new(&self.rows, layout, most, &self.winsorizer, importance);
+        }
+        if before && self.nearest.is_none() {
+            self.retain(|expert| !own.contains(&expert));
+        } else if self.nearest.is_some() && !before {
+            for c in 0..self.combined.len() {
+                self.combined[c] = self.combination(c);
             }
         }
     }
@@ -470,8 +546,13 @@ impl TreeStage {
         part.clamp(PARTS.0, PARTS.1)
     }
 
+    /// Numbers of a stored row.
+    fn stored_width(&self) -> usize {
+        self.row_width() + self.outputs + 1
+    }
+
     fn stored(&self) -> std::slice::ChunksExact<'_, f64> {
-        self.rows.values.chunks_exact(self.row_width() + self.outputs + 1)
+        self.rows.values.chunks_exact(self.stored_width())
     }
 
     fn stored_targets(&self) -> impl Iterator<Item = f64> {
@@ -495,7 +576,7 @@ impl TreeStage {
 
     /// The first numbers of the stored rows, with these targets.
     fn copied(&self, features: usize, targets: Vec<f64>, outputs: usize) -> Rows {
-        let width = self.row_width() + self.outputs + 1;
+        let width = self.stored_width();
         let weights = self.stored().map(|row| row[width - 1]).collect();
         Rows::new((features, outputs), |i| &self.rows.values[i * width..], targets, weights)
     }
@@ -546,7 +627,7 @@ impl TreeStage {
         }
         out.counts("trees.counts", &[self.age, self.grown, self.fitted, self.forest.len() as u64]);
         out.counts("trees.numbers", &self.rows.numbers);
-        let width = self.row_width() + self.outputs + 1;
+        let width = self.stored_width();
         out.matrix("trees.rows", self.rows.numbers.len(), width, &self.rows.values);
         for (t, tree) in self.forest.iter().enumerate() {
             tree.write(&format!("trees.forest.{t}"), out);
@@ -559,6 +640,11 @@ impl TreeStage {
             let (boosted, rows) = fitting.rest();
             out.counts("trees.fitting", &[rows]);
             boosted.write("trees.fitting", out);
+        }
+        if let Some(nearest) = &self.nearest {
+            nearest.write(out);
+        } else if self.nearest_given_up {
+            out.counts("trees.nearest.given_up", &[1]);
         }
         if self.logs_fitted > 0 {
             out.counts("trees.logs.fitted", &[self.logs_fitted]);
@@ -594,7 +680,7 @@ impl TreeStage {
         let [age, grown, fitted, trees] = from.counts("trees.counts")?;
         (new.age, new.grown, new.fitted) = (age, grown, fitted);
         new.rows.numbers = from.all_counts("trees.numbers")?;
-        let (n, width) = (new.rows.numbers.len(), new.row_width() + outputs + 1);
+        let (n, width) = (new.rows.numbers.len(), new.stored_width());
         new.rows.values = from.matrix_of("trees.rows", n, width)?;
         let forest = spec.params.trees.forest_trees.min(grown);
         let sound = age <= met
@@ -631,6 +717,15 @@ impl TreeStage {
         let is_grown = grown >= spec.params.trees.forest_trees;
         if is_grown || fitted > 0 && new.fitting.is_none() {
             new.boosted = Some(Boosted::read("trees.boosted", (features, outputs), from)?);
+        }
+        new.nearest_given_up = from.has("trees.nearest.given_up");
+        if new.nearest_given_up {
+            let [_] = from.counts("trees.nearest.given_up")?;
+        } else if from.has("trees.nearest") {
+            new.nearest = Some(Nearest::read(features, &new.rows, width, from)?);
+        }
+        if new.are_labels && (new.nearest_given_up || new.nearest.is_some()) {
+            return Err(Error::file("trees.nearest are none of labels"));
         }
         if from.has("trees.logs.fitted") {
             [new.logs_fitted] = from.counts("trees.logs.fitted")?;
