@@ -116,6 +116,8 @@ struct InputBandwidths {
     given: Option<ControlSpec>,
     /// One for each input, or for all; none if inputs have a kernel of their own.
     units: Vec<f64>,
+    /// Those of them whose inputs vary.
+    searched: Vec<usize>,
 }
 
 impl InputBandwidths {
@@ -131,7 +133,13 @@ impl InputBandwidths {
             }
             _ => Vec::new(),
         };
-        Self { given, units }
+        let vary = |k: usize| inputs.column(k).iter().any(|value| value.total_cmp(&inputs[(0, k)]).is_ne());
+        let searched = if units.len() == inputs.ncols() {
+            (0..units.len()).filter(|k| vary(*k)).collect()
+        } else {
+            (0..units.len()).filter(|_| (0..inputs.ncols()).any(vary)).collect()
+        };
+        Self { given, units, searched }
     }
 
     /// Inputs with these multiples of their units.
@@ -232,7 +240,7 @@ fn best(
     }
     let Some(rows) = Rows::new(spec, scales, x, next) else { return Ok(None) };
     let Some(mut found) = rows.best(inputs.first())? else { return Ok(None) };
-    if !inputs.units.is_empty() {
+    if !inputs.searched.is_empty() {
         found = with_longer_bandwidths(&rows, inputs, found)?;
     }
     rows.detail(&mut found)?;
@@ -261,11 +269,11 @@ fn with_longer_bandwidths(
             (found, factors, least) = (other, trial, errors);
         }
     }
-    if factors.len() == 1 {
+    if inputs.searched.len() < 2 {
         return Ok(found);
     }
     let together = least;
-    for input in 0..factors.len() {
+    for &input in &inputs.searched {
         for factor in [1.0].into_iter().chain(params.input_bandwidths) {
             let mut trial = factors.clone();
             trial[input] = factor;

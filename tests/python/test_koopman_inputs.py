@@ -338,6 +338,21 @@ def test_units_of_inputs_do_not_matter_without_a_kernel(order):
         assert np.abs(known - X_next).max() < 0.3 * np.abs(X_next).max()
 
 
+def test_columns_of_inputs_that_are_no_numbers_are_named() -> None:
+    pd = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    frame = pd.DataFrame({"heat": X[:, 0], "day": ["Monday"] * 60})
+    for model, refused in [
+        (ks.Koopman(n_inputs=2), lambda model: model.fit(X[:-1], X[1:], inputs=frame[:-1])),
+        (ks.Forecaster([1]), lambda model: model.fit(X, inputs=frame)),
+    ]:
+        with pytest.raises(ValueError, match=r"column 'day' of inputs holds 'Monday' at row 0"):
+            refused(model)
+    frame["day"] = pd.date_range("2020", periods=60)
+    with pytest.raises(TypeError, match="column 'day' of inputs holds dates or times"):
+        ks.Forecaster([1]).fit(X, inputs=frame)
+
+
 def lorenz(rows: int, push: np.ndarray) -> np.ndarray:
     """States of the Lorenz system every .02 under a force on its second component."""
 

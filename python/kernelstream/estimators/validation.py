@@ -26,6 +26,8 @@ __all__ = [
     "located_error",
     "numbers_of",
     "refuse_masked",
+    "refuse_objects",
+    "refuse_times",
     "rows_of",
     "sample_weights",
     "unchanged_by_errors",
@@ -69,7 +71,7 @@ def rows_of(
     refuse_masked(X, "X")
     if hasattr(type(X), "collect"):
         raise TypeError(f"X is a {type(X).__name__}, which is not computed yet: use X.collect()")
-    _refuse_times(X)
+    refuse_times(X)
     _refuse_complex(X, "X")
     try:
         rows = validate_data(
@@ -82,7 +84,7 @@ def rows_of(
         )
         rows = rows.astype(np.float64, copy=False) if issparse(rows) else as_float64(rows, "X")
     except (ValueError, TypeError):
-        _refuse_objects(X)
+        refuse_objects(X)
         raise
     if named and not issparse(rows) and (names := column_names(X)):
         finite_rows(rows, "X", names)
@@ -186,23 +188,35 @@ def _columns(frame: Any) -> list[tuple[Any, str]]:
     return [(name, str(kind)) for name, kind in zip(names, types, strict=True)]
 
 
-def _refuse_times(X: Any) -> None:
-    """Refuse columns that a data frame might turn into numbers of days or of nanoseconds."""
+def refuse_times(X: Any, array: str = "X") -> None:
+    """Refuse columns that a data frame might turn into numbers of days or of nanoseconds.
+
+    Raises
+    ------
+    TypeError
+        A column holds times; the message names it.
+    """
     for name, kind in _columns(X):
         if _TIMES.match(kind):
             raise TypeError(
-                f"column {name!r} of X holds dates or times ({kind}), whose unit and origin are "
+                f"column {name!r} of {array} holds dates or times ({kind}), whose unit and origin are "
                 "not known: turn it into numbers, such as the hour of the day or the days since a "
                 "start, or leave it out"
             )
 
 
-def _refuse_objects(X: Any) -> None:
-    """Name the column of a data frame that holds text or dates, as a better error than numpy's."""
+def refuse_objects(X: Any, array: str = "X") -> None:
+    """Name the column of a data frame that holds text or dates, as a better error than numpy's.
+
+    Raises
+    ------
+    ValueError
+        A column holds text or dates; the message names it, the value and its row.
+    """
     for name, kind in _columns(X):
         if _TEXTS.match(kind) and (found := first_of(X[name], (str, bytes, date, timedelta))):
             raise ValueError(
-                f"column {name!r} of X holds {found}, which is no number: leave it out, or encode "
+                f"column {name!r} of {array} holds {found}, which is no number: leave it out, or encode "
                 "it, for instance by scikit-learn's OneHotEncoder"
             ) from None
 

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelstream.estimators.validation import as_float64, located_error, refuse_masked
+from kernelstream.estimators.validation import (
+    as_float64,
+    located_error,
+    refuse_masked,
+    refuse_objects,
+    refuse_times,
+)
 from kernelstream.koopman.trajectories import as_trajectories
 
 __all__ = [
@@ -83,6 +89,8 @@ def refuse_gaps(inputs: FloatArray) -> None:
 
 def _numbers(inputs: Any, name: str) -> FloatArray:
     refuse_masked(inputs, name)
+    refuse_times(inputs, name)
+    refuse_objects(inputs, name)
     if hasattr(inputs, "to_numpy"):
         # Missing values of pandas are objects.
         with suppress(TypeError, ValueError):
@@ -139,8 +147,7 @@ def sequences(
     _required(inputs, width)
     if not width:
         return None, 1 if n_steps is None else n_steps
-    refuse_masked(inputs, "inputs")
-    array = as_float64(np.asarray(inputs), "inputs")
+    array = _numbers(inputs, "inputs")
     if array.ndim < 3:
         steps = 1 if n_steps is None else n_steps
         last = int(np.max(steps)) if np.size(steps) else 1

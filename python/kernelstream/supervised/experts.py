@@ -63,7 +63,7 @@ class KernelExperts(KernelRegressor):
         Show a progress bar with running error and stored points on work longer than a second
         (needs ``rich``).
     effort : {"high", "low"}, default="high"
-        What accuracy may cost, where `experts` is None. ``"low"``: kernel experts without trees, in
+        What accuracy may cost, where `experts` is None. ``"low"``: kernel experts alone, in
         a third to two thirds of the time.
 
     Attributes
@@ -104,7 +104,7 @@ class KernelExperts(KernelRegressor):
     Notes
     -----
     A row costs the sum over the experts, and a refit as much as thousands of rows; memory is
-    bounded by that of two refits, and 80 MB for trees. Calls of many rows run on as many threads as
+    bounded by that of two refits, and 90 MB for trees and nearest rows. Calls of many rows run on as many threads as
     `set_num_threads` says, with the same result to the bit.
     ``predict`` leaves out experts of weight 0, of which ``"polynomial"`` has many.
 
@@ -118,8 +118,9 @@ class KernelExperts(KernelRegressor):
     novelty / regularization)`` with the share of the row that its points do not explain, and so is
     the effect of the row on its weight [1]_.
 
-    Without `experts`, trees join the prediction from 256 rows on: a forest on the residuals of the
-    kernel experts, and boosted trees on the targets. `experts_`, `weights_`, `transform` and
+    Without `experts`, others join the prediction from 256 rows on: a forest on the residuals of the
+    kernel experts, boosted trees on the targets and, if these are positive and skewed, on their
+    logarithms, and regression on the nearest rows, of up to ten columns. `experts_`, `weights_`, `transform` and
     `feature_importances_` are those of the kernel experts alone.
 
     Without `experts`, outliers among the targets are winsorized: one that is further from

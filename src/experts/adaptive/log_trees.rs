@@ -17,6 +17,9 @@ const PRIOR_ROWS: f64 = 30.0;
 /// The weight of a past row in that factor falls by this factor each row.
 const MEMORY: f64 = 0.9997;
 
+/// One target in so many, or a single one, may be negative: it counts as zero.
+const RARE: usize = 400;
+
 /// Largest logarithm of a target over the mean.
 const LARGEST_LOGARITHM: f64 = 20.0;
 
@@ -41,7 +44,8 @@ impl LogTarget {
         tame: impl Fn(Vec<f64>) -> Vec<f64>,
     ) -> Option<Self> {
         let least = targets.iter().copied().fold(f64::INFINITY, f64::min);
-        if least < 0.0 {
+        let negative = targets.iter().filter(|y| **y < 0.0).count();
+        if negative > (targets.len() / RARE).max(1) {
             return None;
         }
         let positive = || targets.iter().copied().filter(|y| *y > 0.0);
@@ -58,9 +62,9 @@ impl LogTarget {
         (before_logarithms >= skewness && of_logarithms <= most && mean.is_finite()).then_some(target)
     }
 
-    /// That of a target over the mean.
+    /// That of a target over the mean; of a negative one, that of zero.
     pub fn logarithm(&self, y: f64) -> f64 {
-        ((y + self.offset) / self.mean).max(f64::MIN_POSITIVE).ln()
+        ((y.max(0.0) + self.offset) / self.mean).max(f64::MIN_POSITIVE).ln()
     }
 
     /// The target of a logarithm, with the offset.
@@ -273,6 +277,9 @@ mod tests {
             let least = prices.iter().copied().fold(f64::INFINITY, f64::min);
             prices.push(0.0);
             assert_eq!(found(&prices, false).unwrap().offset.to_bits(), least.to_bits());
+            // A single negative one counts as zero.
+            prices.push(-least);
+            assert!(found(&prices, false).is_some());
             prices.push(-least);
             assert_eq!(found(&prices, false), None);
         }
