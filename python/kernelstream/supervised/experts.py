@@ -64,7 +64,7 @@ class KernelExperts(KernelRegressor):
         (needs ``rich``).
     effort : {"high", "low"}, default="high"
         What accuracy may cost, where `experts` is None. ``"low"``: kernel experts alone, in
-        a third to two thirds of the time.
+        a sixth to two thirds of the time.
 
     Attributes
     ----------

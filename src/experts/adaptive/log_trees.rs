@@ -17,7 +17,7 @@ const PRIOR_ROWS: f64 = 30.0;
 /// The weight of a past row in that factor falls by this factor each row.
 const MEMORY: f64 = 0.9997;
 
-/// One target in so many, or a single one, may be negative: it counts as zero.
+/// One target in this many, or a single one, may be negative: it counts as zero.
 const RARE: usize = 400;
 
 /// Largest logarithm of a target over the mean.

@@ -7,8 +7,9 @@
 //! and the constant expert; for labels, with few rows, one exact expert. They learn the buffer,
 //! then the stream; earlier experts are dropped when their mixture weight stays near zero. A rise
 //! of the errors, or columns out of range, cause a refit on the latest rows. Under lasting drift,
-//! more experts with forgetting are added. Isolated outliers are winsorized. Trees
-//! stand beside the kernel experts (`tree_stage.rs`).
+//! more experts with forgetting are added. Isolated outliers are winsorized. Trees,
+//! also on logarithms (`log_trees.rs`), and regression on the nearest rows (`nearest.rs`) stand beside the kernel experts
+//! (`tree_stage.rs`).
 
 mod agop;
 mod answering;

@@ -1,6 +1,6 @@
 //! Kernel ridge regression on the nearest rows: for few columns, where a target is smooth between rows that are dense.
 //!
-//! A dictionary of some hundred points, or trees, blur a landscape of a hundred thousand rows; what is next to a row tells it
+//! A dictionary of about a hundred points, or trees, blur a landscape of a hundred thousand rows; what is next to a row tells it
 //! precisely. The kernel is that of Matern with smoothness 3/2, with four times the distance of the fourth row as its scale.
 
 use faer::linalg::solvers::{Llt, Solve as _};
@@ -21,16 +21,23 @@ pub(super) const NEAREST: usize = VARIANTS.len();
 const UNIT_ROW: usize = 4;
 const SCALE: f64 = 4.0;
 
+/// Most numbers that a search reads on average: about 40 microseconds. If it reads more, half of the rows are searched, again
+/// and again, as judged by this many searches.
+const NUMBERS: usize = 1 << 15;
+const SEARCHES: usize = 16;
+
 /// The nearest of the stored rows, by columns in units of their deviations, times their importance.
 #[derive(Clone, Debug)]
 pub(super) struct Nearest {
-    /// Of each column; 0 for one that is constant.
+    /// Factor of each column; 0 for one that is constant.
     scales: Vec<f64>,
+    /// Places of the reservoir that are searched: the first ones, a random sample like all.
+    places: usize,
     rows: Neighbours,
 }
 
 impl Nearest {
-    /// Of stored rows, in whose first numbers the columns are; `None` if more than `most` of them vary. `importance` of a
+    /// Searches stored rows, in whose first numbers the columns are; `None` if more than `most` of them vary. `importance` of a
     /// column is relative.
     pub fn new(
         rows: &Reservoir,
@@ -53,22 +60,45 @@ impl Nearest {
                 return None;
             }
         }
-        (varying > 0).then(|| Self::of(scales, rows, width))
+        if varying == 0 {
+            return None;
+        }
+        let mut places = usize::MAX;
+        loop {
+            let new = Self::of(scales.clone(), places, rows, width);
+            if varying * new.read_by_a_search(&rows.numbers) <= NUMBERS {
+                return Some(new);
+            }
+            places = places.min(rows.numbers.len()) / 2;
+        }
     }
 
-    fn of(scales: Vec<f64>, rows: &Reservoir, width: usize) -> Self {
+    /// Rows that a search for a stored one reads on average.
+    fn read_by_a_search(&self, numbers: &[u64]) -> usize {
+        let mut near = Vec::new();
+        let rows = self.rows.len();
+        let read = |i: usize| {
+            let point = self.rows.point(i * rows / SEARCHES);
+            self.rows.find(point, numbers, VARIANTS[NEAREST - 1].0, &mut near)
+        };
+        (0..SEARCHES).map(read).sum::<usize>() / SEARCHES
+    }
+
+    fn of(scales: Vec<f64>, places: usize, rows: &Reservoir, width: usize) -> Self {
+        let columns = scales.iter().filter(|scale| **scale > 0.0).count();
         let mut points = Vec::new();
-        for row in rows.values.chunks_exact(width) {
+        for row in rows.values.chunks_exact(width).take(places) {
             points.extend(scaled(&scales, row));
         }
-        let width = scales.iter().filter(|scale| **scale > 0.0).count();
-        Self { scales, rows: Neighbours::new(width, points) }
+        Self { scales, places, rows: Neighbours::new(columns, points) }
     }
 
     /// Follows the stored rows, of which one is new at this place.
     pub fn put(&mut self, place: usize, row: &[f64]) {
-        let point: Vec<f64> = scaled(&self.scales, row).collect();
-        self.rows.put(place, &point);
+        if place < self.places {
+            let point: Vec<f64> = scaled(&self.scales, row).collect();
+            self.rows.put(place, &point);
+        }
     }
 
     /// Predictions of the targets, which are in the numbers of the stored rows from `first` on: output, expert and value go to
@@ -122,7 +152,7 @@ impl Nearest {
         gram.llt(Side::Lower).ok()
     }
 
-    /// Of the targets' differences from their mean.
+    /// Weights of the targets' differences from their mean.
     fn weights(&self, near: &[Near], ridge: f64) -> Vec<f64> {
         let Some((_, unit)) = Self::unit(near) else { return vec![0.0; near.len()] };
         let to = Mat::from_fn(near.len(), 1, |i, _| kernel(near[i].square / unit));
@@ -175,6 +205,7 @@ impl Nearest {
 
     pub fn write(&self, out: &mut Writer) {
         out.vector("trees.nearest", &self.scales);
+        out.counts("trees.nearest.places", &[self.places as u64]);
     }
 
     pub fn read(features: usize, rows: &Reservoir, width: usize, from: &Reader<'_>) -> Result<Self> {
@@ -185,7 +216,11 @@ impl Nearest {
         {
             return Err(Error::file("trees.nearest are no scales of columns"));
         }
-        Ok(Self::of(scales, rows, width))
+        let [places] = from.counts("trees.nearest.places")?;
+        if places == 0 {
+            return Err(Error::file("trees.nearest.places are none"));
+        }
+        Ok(Self::of(scales, usize::try_from(places).unwrap_or(usize::MAX), rows, width))
     }
 }
 

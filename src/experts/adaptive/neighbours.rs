@@ -18,7 +18,7 @@ pub(super) struct Near {
 }
 
 impl Near {
-    /// Of rows that are as far the earlier one is nearer.
+    /// By distance; the earlier of two that are as far is nearer.
     fn order(&self, other: &Self) -> Ordering {
         self.square.total_cmp(&other.square).then(self.number.cmp(&other.number))
     }
@@ -36,8 +36,7 @@ enum Node {
 }
 
 /// Points by their places in a k-d tree (Bentley, "Multidimensional binary search trees used for associative searching", 1975)
-/// that takes points in any order. What is found does not depend on the shape of the tree. Some microseconds a search for up to
-/// four columns, and for ten at most the time of reading all points.
+/// that takes points in any order. What is found does not depend on the shape of the tree.
 #[derive(Clone, Debug)]
 pub(super) struct Neighbours {
     width: usize,
@@ -52,7 +51,8 @@ impl Neighbours {
         new
     }
 
-    fn len(&self) -> usize {
+    /// Points.
+    pub fn len(&self) -> usize {
         self.points.len() / self.width.max(1)
     }
 
@@ -129,14 +129,14 @@ impl Neighbours {
         }
     }
 
-    /// The rows nearest to a point, as many as `near` has room for, by their distance.
-    pub fn find(&self, point: &[f64], numbers: &[u64], most: usize, near: &mut Vec<Near>) {
+    /// The rows nearest to a point, at most as many, by their distance. Returns how many points were read.
+    pub fn find(&self, point: &[f64], numbers: &[u64], most: usize, near: &mut Vec<Near>) -> usize {
         near.clear();
         let mut away = vec![0.0; self.width];
-        self.search(0, point, numbers, (most, 0.0), &mut away, near);
+        self.search(0, point, numbers, (most, 0.0), &mut away, near)
     }
 
-    /// Searches the box of a node, which is `away` from the point in each column.
+    /// Searches the box of a node, which is `away` from the point in each column. Returns how many points were read.
     fn search(
         &self,
         node: usize,
@@ -145,7 +145,7 @@ impl Neighbours {
         (most, square): (usize, f64),
         away: &mut [f64],
         near: &mut Vec<Near>,
-    ) {
+    ) -> usize {
         match &self.nodes[node] {
             Node::Leaf(rows) => {
                 for row in rows {
@@ -158,18 +158,22 @@ impl Neighbours {
                         near.insert(at, found);
                     }
                 }
+                rows.len()
             }
             Node::Cut { column, at, halves } => {
                 let off = point[*column] - at;
                 let first = usize::from(off >= 0.0);
-                self.search(halves[first] as usize, point, numbers, (most, square), away, near);
+                let mut read =
+                    self.search(halves[first] as usize, point, numbers, (most, square), away, near);
                 let before = std::mem::replace(&mut away[*column], off);
                 let other = square - before * before + off * off;
                 // Rounding may not leave out a row that is as far.
                 if near.len() < most || other * (1.0 - 1e-9) <= near[near.len() - 1].square {
-                    self.search(halves[1 - first] as usize, point, numbers, (most, other), away, near);
+                    read +=
+                        self.search(halves[1 - first] as usize, point, numbers, (most, other), away, near);
                 }
                 away[*column] = before;
+                read
             }
         }
     }

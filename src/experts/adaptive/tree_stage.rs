@@ -4,7 +4,8 @@
 //! and on that prediction, and adds the mean residual of the node of a row: nodes of at least 64, 8 and 1 rows are three
 //! experts. Boosted trees are fitted to the targets: the first 100, 300 and 1,000 of them are three more. Nodes of the forest
 //! learn each row; a few trees after others are grown again, each once while the number of rows doubles, and boosted trees are
-//! fitted again when the rows are half as many more. All are fitted to a copy of a bounded reservoir of rows with their
+//! fitted again when the rows are half as many more. Others join them: boosted trees on logarithms (`log_trees.rs`), and
+//! regression on the nearest rows (`nearest.rs`). All are fitted to a copy of a bounded reservoir of rows with their
 //! prequential predictions, a part of the work each row.
 //!
 //! For labels the forest learns the signs themselves, boosting takes Newton steps on the logarithmic loss, and the logarithms of
@@ -58,8 +59,8 @@ const PARTS_OF_ALL: u64 = 1 << 31;
 const LARGEST_PART: usize = 1 << 21;
 const UNTIL_FITTED: u64 = 8;
 
-/// Experts on logarithms, and those on the nearest rows, are given up if, after so many times the rows of the first trees, no
-/// target gives them this weight.
+/// Experts on logarithms, and those on the nearest rows, are given up if no target gives them this weight after this
+/// many times the rows of the first trees.
 const ROWS_TRIED: u64 = 16;
 const LEAST_WEIGHT: f64 = 0.02;
 const GIVEN_UP: u64 = u64::MAX;
