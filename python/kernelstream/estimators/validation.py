@@ -199,9 +199,9 @@ def refuse_times(X: Any, array: str = "X") -> None:
     for name, kind in _columns(X):
         if _TIMES.match(kind):
             raise TypeError(
-                f"column {name!r} of {array} holds dates or times ({kind}), whose unit and origin are "
-                "not known: turn it into numbers, such as the hour of the day or the days since a "
-                "start, or leave it out"
+                f"column {name!r} of {array} holds dates or times ({kind}), whose unit and "
+                "origin are not known: turn it into numbers, such as the hour of the day or the "
+                "days since a start, or leave it out"
             )
 
 
@@ -216,8 +216,8 @@ def refuse_objects(X: Any, array: str = "X") -> None:
     for name, kind in _columns(X):
         if _TEXTS.match(kind) and (found := first_of(X[name], (str, bytes, date, timedelta))):
             raise ValueError(
-                f"column {name!r} of {array} holds {found}, which is no number: leave it out, or encode "
-                "it, for instance by scikit-learn's OneHotEncoder"
+                f"column {name!r} of {array} holds {found}, which is no number: leave it out, or "
+                "encode it, for instance by scikit-learn's OneHotEncoder"
             ) from None
 
 

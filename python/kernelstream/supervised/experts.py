@@ -104,8 +104,8 @@ class KernelExperts(KernelRegressor):
     Notes
     -----
     A row costs the sum over the experts, and a refit as much as thousands of rows; memory is
-    bounded by that of two refits, and 90 MB for trees and nearest rows. Calls of many rows run on as many threads as
-    `set_num_threads` says, with the same result to the bit.
+    bounded by that of two refits, and 90 MB for trees and nearest rows. Calls of many rows run on
+    as many threads as `set_num_threads` says, with the same result to the bit.
     ``predict`` leaves out experts of weight 0, of which ``"polynomial"`` has many.
 
     With `experts`, if one can refuse a row (a learner of gradients that may diverge, `Ridge`
@@ -120,8 +120,8 @@ class KernelExperts(KernelRegressor):
 
     Without `experts`, others join the prediction from 256 rows on: a forest on the residuals of the
     kernel experts, boosted trees on the targets and, if these are positive and skewed, on their
-    logarithms, and regression on the nearest rows, of up to ten columns. `experts_`, `weights_`, `transform` and
-    `feature_importances_` are those of the kernel experts alone.
+    logarithms, and regression on the nearest rows, of up to ten columns. `experts_`, `weights_`,
+    `transform` and `feature_importances_` are those of the kernel experts alone.
 
     Without `experts`, outliers among the targets are winsorized: one that is further from
     its prediction than 30 root mean squares of the latest thousand errors, and 5 deviations from
