@@ -219,6 +219,12 @@ pub(crate) fn tamed(sample: &Array2<f64>, params: &WinsorizerParams) -> Array2<f
     out
 }
 
+/// The same of rows of this width.
+pub(crate) fn tamed_values(values: Vec<f64>, width: usize, params: &WinsorizerParams) -> Vec<f64> {
+    let rows = Array2::from_shape_vec((values.len() / width.max(1), width), values).unwrap_or_default();
+    tamed(&rows, params).into_raw_vec_and_offset().0
+}
+
 #[cfg(test)]
 mod tests {
     use ndarray::Array1;

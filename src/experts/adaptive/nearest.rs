@@ -5,12 +5,12 @@
 
 use faer::linalg::solvers::{Llt, Solve as _};
 use faer::{Mat, Side};
-use ndarray::{Array2, ArrayViewMut2};
+use ndarray::{Array1, ArrayViewMut2};
 
 use super::neighbours::{Near, Neighbours};
 use crate::error::{Error, Result};
 use crate::online::reservoir::Rows as Reservoir;
-use crate::online::winsorizer::{WinsorizerParams, tamed};
+use crate::online::winsorizer::{WinsorizerParams, tamed_values};
 use crate::persist::{Reader, Writer};
 
 /// Experts: nearest rows, and regularization.
@@ -50,8 +50,7 @@ impl Nearest {
         let mut scales = vec![0.0; features];
         let mut varying = 0;
         for (k, scale) in scales.iter_mut().enumerate() {
-            let own = Array2::from_shape_vec((rows.numbers.len(), 1), column(k)).unwrap_or_default();
-            let deviation = tamed(&own, winsorizer).std(0.0);
+            let deviation = Array1::from(tamed_values(column(k), 1, winsorizer)).std(0.0);
             if deviation > 0.0 && deviation.is_finite() {
                 varying += 1;
                 *scale = importance(k) / deviation;
@@ -177,11 +176,11 @@ impl Nearest {
             let Some((unit_row, unit)) = Self::unit(near) else { continue };
             let Some(factor) = self.factor(near, unit, ridge) else { continue };
             let n = near.len();
+            let to = factor.solve(&Mat::from_fn(n, 1, |i, _| kernel(near[i].square / unit)));
             for (c, mut out) in out.outer_iter_mut().enumerate() {
                 let target = |i: usize| stored.values[near[i].place * width + first + c];
                 let mean = (0..n).map(target).sum::<f64>() / n as f64;
                 let a = factor.solve(&Mat::from_fn(n, 1, |i, _| target(i) - mean));
-                let to = factor.solve(&Mat::from_fn(n, 1, |i, _| kernel(near[i].square / unit)));
                 // Through the distances, and through their unit, on which the kernel matrix depends, too.
                 let by_unit: f64 = (0..n)
                     .map(|i| {

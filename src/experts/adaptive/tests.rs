@@ -550,28 +550,44 @@ fn steps(n: usize, outputs: usize) -> (Array2<f64>, Array2<f64>) {
     (x, y)
 }
 
+/// An order of rows.
+fn sorted(n: usize, key: &dyn Fn(usize) -> f64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|i, j| key(*i).total_cmp(&key(*j)));
+    order
+}
+
+/// Errors of experts with two values of a number, on late rows of these orders, the first as they come.
+fn errors_in_orders<T: Copy>(
+    (x, y): (&Array2<f64>, &Array2<f64>),
+    orders: Vec<Vec<usize>>,
+    (from, values): (usize, [T; 2]),
+    set: impl Fn(&mut AdaptiveSpec, T),
+) -> Vec<[f64; 2]> {
+    let of_order = |order: Vec<usize>| {
+        let (x, y) = (x.select(Axis(0), &order), y.select(Axis(0), &order));
+        values.map(|value| {
+            let mut spec = spec(40, Loss::Squared);
+            set(&mut spec, value);
+            let made = spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap();
+            error(made.slice(s![from.., ..]), y.slice(s![from.., ..]))
+        })
+    };
+    orders.into_iter().map(of_order).collect()
+}
+
 #[test]
 fn trees_follow_steps_in_any_order() {
     let n = 1000;
     let (x, y) = steps(n, 1);
-    let sorted = |key: &dyn Fn(usize) -> f64| {
-        let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by(|i, j| key(*i).total_cmp(&key(*j)));
-        order
-    };
+    let sorted = |key: &dyn Fn(usize) -> f64| sorted(n, key);
     let by_column = sorted(&|i| x[(i, 0)]);
     let by_target = sorted(&|i| y[(i, 0)]);
-    let orders = [(0..n).collect(), by_column, by_target];
-    for (o, order) in orders.into_iter().enumerate() {
-        let (x, y) = (x.select(Axis(0), &order), y.select(Axis(0), &order));
-        let run = |first_rows: u64| {
-            let mut spec = spec(40, Loss::Squared);
-            spec.params.trees.first_rows = first_rows;
-            spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap()
-        };
-        let late = s![500.., ..];
-        // With 1,024 first rows there are no trees here.
-        let [with, without] = [256, 1024].map(|first| error(run(first).slice(late), y.slice(late)));
+    let orders = vec![(0..n).collect(), by_column, by_target];
+    let set = |spec: &mut AdaptiveSpec, first| spec.params.trees.first_rows = first;
+    // With 1,024 first rows there are no trees here.
+    let errors = errors_in_orders((&x, &y), orders, (500, [256, 1024]), set);
+    for (o, [with, without]) in errors.into_iter().enumerate() {
         // Trees follow a step later than the running mean does.
         let most = if o == 0 { 0.8 * without } else { without + 0.02 };
         assert!(with < most, "order {o}: {with} {without}");
@@ -590,23 +606,12 @@ fn prices(n: usize, outputs: usize) -> (Array2<f64>, Array2<f64>) {
 fn skewed_positive_targets_have_experts_on_their_logarithms_in_any_order() {
     let n = 3000;
     let (x, y) = prices(n, 1);
-    let sorted = |key: &dyn Fn(usize) -> f64| {
-        let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by(|i, j| key(*i).total_cmp(&key(*j)));
-        order
-    };
+    let sorted = |key: &dyn Fn(usize) -> f64| sorted(n, key);
     let labels = sorted(&|i| f64::from(u8::from(x[(i, 2)] > 0.0)));
-    for (o, order) in
-        [(0..n).collect(), sorted(&|i| x[(i, 0)]), sorted(&|i| y[(i, 0)]), labels].into_iter().enumerate()
-    {
-        let (x, y) = (x.select(Axis(0), &order), y.select(Axis(0), &order));
-        let run = |skewness: f64| {
-            let mut spec = spec(40, Loss::Squared);
-            spec.params.trees.log_skewness = skewness;
-            spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap()
-        };
-        let late = s![1000.., ..];
-        let [with, without] = [0.5, 2.0].map(|least| error(run(least).slice(late), y.slice(late)));
+    let orders = vec![(0..n).collect(), sorted(&|i| x[(i, 0)]), sorted(&|i| y[(i, 0)]), labels];
+    let set = |spec: &mut AdaptiveSpec, least| spec.params.trees.log_skewness = least;
+    let errors = errors_in_orders((&x, &y), orders, (1000, [0.5, 2.0]), set);
+    for (o, [with, without]) in errors.into_iter().enumerate() {
         let most = if o == 0 { 0.98 * without } else { 1.02 * without + 0.001 };
         assert!(with < most, "order {o}: {with} {without}");
     }
@@ -630,23 +635,12 @@ fn landscape(n: usize) -> (Array2<f64>, Array2<f64>) {
 fn a_rough_landscape_is_known_from_the_nearest_rows_in_any_order() {
     let n = 6000;
     let (x, y) = landscape(n);
-    let sorted = |key: &dyn Fn(usize) -> f64| {
-        let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by(|i, j| key(*i).total_cmp(&key(*j)));
-        order
-    };
+    let sorted = |key: &dyn Fn(usize) -> f64| sorted(n, key);
     let strips = sorted(&|i| (4.0 * x[(i, 0)]).floor() + x[(i, 1)] / 100.0);
-    for (o, order) in
-        [(0..n).collect(), sorted(&|i| x[(i, 0)]), sorted(&|i| y[(i, 0)]), strips].into_iter().enumerate()
-    {
-        let (x, y) = (x.select(Axis(0), &order), y.select(Axis(0), &order));
-        let run = |columns: usize| {
-            let mut spec = spec(40, Loss::Squared);
-            spec.params.trees.nearest_columns = columns;
-            spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap()
-        };
-        let late = s![3000.., ..];
-        let [with, without] = [10, 3].map(|columns| error(run(columns).slice(late), y.slice(late)));
+    let orders = vec![(0..n).collect(), sorted(&|i| x[(i, 0)]), sorted(&|i| y[(i, 0)]), strips];
+    let set = |spec: &mut AdaptiveSpec, columns| spec.params.trees.nearest_columns = columns;
+    let errors = errors_in_orders((&x, &y), orders, (3000, [10, 3]), set);
+    for (o, [with, without]) in errors.into_iter().enumerate() {
         let most = if o == 0 { 0.7 * without } else { 1.02 * without + 0.001 };
         assert!(with < most, "order {o}: {with} {without}");
     }

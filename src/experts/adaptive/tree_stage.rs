@@ -11,7 +11,7 @@
 //! For labels the forest learns the signs themselves, boosting takes Newton steps on the logarithmic loss, and the logarithms of
 //! the odds of all experts are combined linearly, by online Newton steps.
 
-use ndarray::{Array2, ArrayViewMut2};
+use ndarray::ArrayViewMut2;
 
 use super::log_trees::{LogTarget, LogTrees, STAGES};
 use super::nearest::{NEAREST, Nearest};
@@ -23,7 +23,7 @@ use crate::experts::{Mixture, MixtureSpec};
 use crate::learner::{LogOdds, Loss, linear_of_odds, odds_of_linear, slope_of_linear};
 use crate::online::mixture::Said;
 use crate::online::reservoir::Rows as Reservoir;
-use crate::online::winsorizer::{WinsorizerParams, tamed};
+use crate::online::winsorizer::{WinsorizerParams, tamed_values};
 use crate::persist::{Reader, Writer};
 use crate::trees::{Boosted, Boosting, Fitting, Gradual, Growing, Growth, Rows, Tree};
 
@@ -312,8 +312,7 @@ impl TreeStage {
         }
         let (width, features) = (self.row_width(), self.features);
         for (c, target) in targets.iter().enumerate().take(self.combined.len()) {
-            let start = width + c * self.experts();
-            let made = &predicted.0[start..start + self.experts_of(c)];
+            let made = self.made(&predicted.0, c);
             let terms = self.terms(&predicted.0, c);
             match &mut self.combined[c] {
                 Combination::Mean(mixture) => {
@@ -330,8 +329,7 @@ impl TreeStage {
             tree.learn(row, &left, weight);
         }
         let numbers = row.iter().chain(targets).copied().chain(std::iter::once(weight));
-        let place =
-            self.rows.sample(self.age, self.capacity, number, numbers, self.row_width() + self.outputs + 1);
+        let place = self.rows.sample(self.age, self.capacity, number, numbers, self.stored_width());
         if let (Some(nearest), Some(place)) = (&mut self.nearest, place) {
             nearest.put(place, &row[..features]);
         }
@@ -438,10 +436,7 @@ impl TreeStage {
             return false;
         }
         let (p, n) = (self.outputs, self.rows.numbers.len());
-        let tame = |column: Vec<f64>| {
-            let column = Array2::from_shape_vec((n, 1), column).unwrap_or_default();
-            tamed(&column, &self.winsorizer).into_raw_vec_and_offset().0
-        };
+        let tame = |column| tamed_values(column, 1, &self.winsorizer);
         let target = |output: usize| {
             let targets: Vec<f64> = self.stored_targets().skip(output).step_by(p).collect();
             LogTarget::new(output, &targets, self.params.log_skewness, self.logs.have(output), tame)
@@ -571,8 +566,7 @@ impl TreeStage {
         if self.are_labels {
             return targets;
         }
-        let targets = Array2::from_shape_vec((self.rows.numbers.len(), self.outputs), targets);
-        tamed(&targets.unwrap_or_default(), &self.winsorizer).into_raw_vec_and_offset().0
+        tamed_values(targets, self.outputs, &self.winsorizer)
     }
 
     /// The first numbers of the stored rows, with these targets.
