@@ -7,7 +7,7 @@ use crate::online::mixture::Said;
 use crate::uncertainty::{Calibration, Prequential, Spread};
 
 /// Predictions of a model for rows before they were learned (n, outputs each).
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Answers {
     made: Array2<f64>,
     deviations: Array2<f64>,

@@ -6,6 +6,7 @@
 
 #[cfg(not(feature = "threads"))]
 mod alone;
+mod background;
 #[cfg(feature = "threads")]
 mod pool;
 
@@ -17,7 +18,33 @@ use pool as workers;
 #[cfg(feature = "threads")]
 pub use pool::{VARIABLE, num_threads, set_num_threads};
 
+pub(crate) use background::Background;
+
 use crate::error::Result;
+
+#[cfg(feature = "threads")]
+thread_local! {
+    static ALONE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Does `work`, with no other threads.
+#[cfg(feature = "threads")]
+pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _before = Before(ALONE.replace(true));
+    work()
+}
+
+/// Whether this is part of such work.
+#[cfg(feature = "threads")]
+fn is_alone() -> bool {
+    ALONE.get()
+}
 
 /// [`for_each_block`] that can be [interrupted](crate::interrupt) between blocks.
 pub(crate) fn ask_each_block<B: Send>(

@@ -110,7 +110,7 @@ pub fn ask_each_block<B: Send>(
 
 /// See [`super::for_each_block`].
 pub fn for_each_block<B: Send>(blocks: impl ExactSizeIterator<Item = B>, act: impl Fn(B) + Sync + Send) {
-    let pool = if blocks.len() > 1 { pool() } else { None };
+    let pool = if blocks.len() > 1 && !super::is_alone() { pool() } else { None };
     match pool {
         Some(pool) => {
             let blocks: Vec<B> = blocks.collect();

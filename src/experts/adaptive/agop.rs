@@ -31,6 +31,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// Gradients of predictions with respect to raw rows (n, outputs, d), in units of the targets'
 /// deviations.
+#[derive(Clone, Debug)]
 pub(super) struct Gradients {
     pub x: Array2<f64>,
     pub slopes: Array3<f64>,

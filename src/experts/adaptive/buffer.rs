@@ -34,6 +34,7 @@ pub(super) struct Buffer {
 }
 
 /// Rows in stream order.
+#[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub x: Array2<f64>,
     pub y: Array2<f64>,
@@ -102,7 +103,8 @@ impl Buffer {
         self.features
     }
 
-    fn width(&self) -> usize {
+    /// Numbers of a row: columns, targets, weight.
+    pub fn width(&self) -> usize {
         self.features + self.outputs + 1
     }
 

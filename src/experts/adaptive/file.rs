@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::buffer::Buffer;
 use super::member::Member;
 use super::order::Movement;
+use super::preparation::Preparation;
 use super::row_weights::Weighing;
 use super::state::Pending;
 use super::state::State;
@@ -65,6 +66,9 @@ impl Persist for AdaptiveExperts {
             self.weighing.write(&mut out);
             state.movement.write(&mut out);
             state.trees.write(&mut out);
+            if let Some(preparation) = &state.preparation {
+                preparation.write(&mut out);
+            }
             let pending = state.pending.map_or(0, |pending| 1 + u64::from(pending == Pending::OfBlock));
             out.counts("adaptive.ordered", &[state.ordered, pending]);
             for (e, member) in state.members.iter().enumerate() {
@@ -151,6 +155,8 @@ impl AdaptiveExperts {
             2 => Some(Pending::OfBlock),
             _ => return Err(Error::file("adaptive.ordered is no state of experts")),
         };
+        let preparation =
+            Preparation::read((features, outputs), (n_refits + 1, buffer.age()), &self.spec, from)?;
         self.weighing = Weighing::read(from)?;
         let trees = TreeStage::read((features, outputs), met, &self.spec, from)?;
         let column_spreads = match self.spec.column_spreads(features, outputs) {
@@ -182,6 +188,7 @@ impl AdaptiveExperts {
             follows,
             changed,
             pending,
+            preparation,
         };
         (self.n_seen, self.state) = (n_seen, Some(state));
         Ok(())

@@ -24,6 +24,7 @@ mod neighbours;
 mod order;
 mod params;
 mod partition;
+mod preparation;
 mod preprocessing;
 mod refit;
 mod row_weights;

@@ -2,29 +2,31 @@
 
 use std::cell::LazyCell;
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, Array3, Axis};
 
 use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
-use super::member::{Member, Shape};
+use super::member::Member;
 use super::order::{Movement, differ, distance, hardly_varied};
 use super::params::{OrderParams, RefitParams};
-use super::preprocessing::{Transform, Views};
-use super::selection::{Setting, rough_setting, select, without_selection};
-use super::spec::of_loss;
+use super::preparation::{Prepared, Task, unless_interrupted};
+use super::preprocessing::Transform;
 use super::state::{Pending, State};
 use crate::error::{Error, Result};
 use crate::experts::Mixture;
 use crate::experts::answers::{Answers, Round};
+use crate::interrupt::check;
 use crate::online::drift::{Drift, Verdict};
-use crate::random::permutation;
-use crate::threads::ask_each_block;
+use crate::threads::try_for_each_block;
 use crate::uncertainty::{Calibration, Prequential};
 
 /// Most numbers (rows times columns) per step of learning, unless one row has more. Interrupts are checked between
 /// steps.
 const NUMBERS_AT_ONCE: usize = 1 << 17;
+
+/// Rows of gradients that are taken together, each time by one thread.
+const GRADIENTS_AT_ONCE: usize = 128;
 
 /// Most rows per step while trees are made, of which each row does a part.
 const ROWS_WITH_TREES: usize = 32;
@@ -32,89 +34,13 @@ const ROWS_WITH_TREES: usize = 32;
 /// Rows between checks whether a target that has been the same in all rows varies.
 const ROWS_TO_FIRST: u64 = 32;
 
-/// Experts of a refit after `rows` rows: selected settings with shapes.
-fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
-    let (size, params) = (spec.size, &spec.params.refits);
-    let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0, exact: false };
-    let shapes = if rows < params.cell_rows {
-        (0..4).map(|rank| (rank, steady(1, size))).collect()
-    } else {
-        let small = usize::try_from((rows / params.small_cell_rows).min(params.max_small_cells)).unwrap_or(1);
-        let most = params.max_small_cells / 4;
-        let large = usize::try_from((rows / (4 * params.small_cell_rows)).min(most)).unwrap_or(1);
-        let small = steady(small, (params.small_cell_sixths * size).div_ceil(6));
-        let small = (0..of_loss(spec.loss, params.small_cell_settings)).map(move |rank| (rank, small));
-        let whole = (0, steady(1, size));
-        [whole, (0, steady(large, size))].into_iter().chain(small).collect::<Vec<_>>()
-    };
-    let with_setting = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
-    let mut all: Vec<_> = shapes.into_iter().filter_map(with_setting).collect();
-    all.extend(settings.first().into_iter().flat_map(|best| forgetful(best, size, params, 3)));
-    all
-}
-
-/// Trains experts on a sample. Returns those that did not fail, each with its prequential predictions.
-fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<Vec<(Member, Answers)>> {
-    let mut made = vec![Some(Answers::zeros(sample.y.dim())); members.len()];
-    let learn = |views: &Views,
-                 sample: &Sample,
-                 members: &mut [Member],
-                 made: &mut [Option<Answers>],
-                 rows: &[usize]| {
-        let (y, weights) = (sample.y.view(), Some(sample.weights.view()));
-        ask_each_block(members.iter_mut().zip(made), |(member, made)| {
-            match (member.learn(views, y, weights), made.as_mut()) {
-                (Ok(answers), Some(made)) => made.put_all(&answers, rows),
-                _ => *made = None,
-            }
-        })
-    };
-    let (n, part) = (sample.x.nrows(), rows_of_width(sample.x.ncols()));
-    if part >= n {
-        learn(views, sample, &mut members, &mut made, &(0..n).collect::<Vec<_>>())?;
-    } else {
-        // Wide rows are learned in parts, with checks for interrupts between them.
-        for start in (0..n).step_by(part) {
-            let rows: Vec<usize> = (start..n.min(start + part)).collect();
-            learn(&views.select(&rows), &sample.selected(&rows), &mut members, &mut made, &rows)?;
-        }
-    }
-    Ok(members.into_iter().zip(made).filter_map(|(member, made)| made.map(|made| (member, made))).collect())
-}
-
-/// `None` for errors, except for an interrupt, which is returned.
-fn unless_interrupted<T>(outcome: Result<T>) -> Result<Option<T>> {
-    match outcome {
-        Ok(found) => Ok(Some(found)),
-        Err(Error::Interrupted) => Err(Error::Interrupted),
-        Err(_) => Ok(None),
-    }
-}
-
 /// Most rows per step of learning: see [`NUMBERS_AT_ONCE`].
-fn rows_of_width(columns: usize) -> usize {
+pub(super) fn rows_of_width(columns: usize) -> usize {
     (NUMBERS_AT_ONCE / columns.max(1)).max(1)
 }
 
-/// Experts of one setting with the first `count` forgetting factors.
-fn forgetful<'a>(
-    setting: &'a Setting,
-    size: usize,
-    params: &RefitParams,
-    count: usize,
-) -> impl Iterator<Item = (&'a Setting, Shape)> + use<'a> {
-    let shape = move |(forgetting, share): (f64, usize)| Shape {
-        cells: 1,
-        size: size.div_ceil(share),
-        forgetting,
-        exact: false,
-    };
-    let all = params.forgetting.into_iter().zip(params.forgetting_points).take(count);
-    all.map(move |each| (setting, shape(each)))
-}
-
 /// Number of rows above `rows` at which the next scheduled refit is due.
-fn next_after(rows: u64, params: &RefitParams) -> u64 {
+pub(super) fn next_after(rows: u64, params: &RefitParams) -> u64 {
     let mut next = params.first_rows;
     while next <= rows {
         next = next.saturating_mul(params.growth.max(2));
@@ -127,7 +53,8 @@ impl State {
     fn rows_to_turn(&self) -> usize {
         let block = self.rows_of_check() - self.met % self.rows_of_check();
         let age = self.buffer.age();
-        usize::try_from(block.min(next_after(age, &self.params.refits) - age)).unwrap_or(usize::MAX)
+        usize::try_from(block.min(self.rows_to_preparation(next_after(age, &self.params.refits))))
+            .unwrap_or(usize::MAX)
     }
 
     /// Rows between checks: a block, or less while a target has been the same in all rows.
@@ -150,25 +77,34 @@ impl State {
     /// Refits or drops experts if this is due. A refit that is [interrupted](crate::interrupt) is
     /// [repeated](Self::resume) before the next row.
     pub(super) fn turn(&mut self, spec: &AdaptiveSpec) -> Result<()> {
+        self.follow_preparation(true)?;
         let age = self.buffer.age();
-        // The buffer keeps few wide rows, whose number would triple again within a few rows.
-        let far = self.met - self.began >= age.min(spec.params.refits.min_rows) / 2;
-        if next_after(age - 1, &spec.params.refits) == age && far {
+        if next_after(age - 1, &spec.params.refits) == age && self.is_far(age) {
             self.begin(spec, Pending::Scheduled)?;
         }
-        self.look_at_block(spec)
+        self.look_at_block(spec)?;
+        self.prepare_next(spec)
+    }
+
+    /// Whether the latest refit is far enough from a scheduled one: the buffer keeps few wide rows, whose number would
+    /// triple again within a few rows.
+    pub(super) fn is_far(&self, due: u64) -> bool {
+        let since = self.met - self.began + (due - self.buffer.age());
+        since >= due.min(self.params.refits.min_rows) / 2
     }
 
     /// Repeats an interrupted refit, then continues with the decisions after it.
     pub(super) fn resume(&mut self, spec: &AdaptiveSpec) -> Result<()> {
+        self.follow_preparation(false)?;
         match self.pending {
-            None => Ok(()),
-            Some(Pending::OfBlock) => self.begin(spec, Pending::OfBlock),
+            None => {}
+            Some(Pending::OfBlock) => self.begin(spec, Pending::OfBlock)?,
             Some(Pending::Scheduled) => {
                 self.begin(spec, Pending::Scheduled)?;
-                self.look_at_block(spec)
+                self.look_at_block(spec)?;
             }
         }
+        self.prepare_next(spec)
     }
 
     /// Decisions at the end of a block of rows.
@@ -196,6 +132,7 @@ impl State {
         self.ordered = if ordered { parameters.blocks_kept } else { self.ordered.saturating_sub(1) };
         if ordered && !self.buffer.is_whole() {
             // The apparent change was due to the order of the rows.
+            self.preparation = None;
             self.buffer.restore();
             return self.begin(spec, Pending::OfBlock);
         }
@@ -280,6 +217,7 @@ impl State {
 
     /// Drops the rows before a change; experts that learned them are no longer lasting.
     fn confirm_change(&mut self) {
+        self.preparation = None;
         self.buffer.forget_history();
         for member in &mut self.members {
             member.lasts = !member.lasts && member.forgetting() >= 1.0;
@@ -314,7 +252,7 @@ impl State {
     /// before the training of experts is idempotent.
     fn refit(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         let params = &spec.params.refits;
-        let recent_rows = usize::try_from(self.block()).unwrap_or(usize::MAX);
+        let prepared = self.preparation.take();
         self.drift.with_other_ranges();
         let drifts = self.ordered == 0 && self.drifts();
         if drifts {
@@ -322,61 +260,48 @@ impl State {
             self.buffer.forget_before(first);
             self.trees.forget_before(first);
         }
-        let sample =
-            if spec.loss.is_margin() { self.buffer.sample() } else { self.buffer.tame_sample(&spec.params) };
+        let sample = self.sample(spec);
         if !spec.loss.is_margin() && !self.limits.are_known() {
             self.limits.restart(sample.y.view(), sample.weights.view());
             self.know(&sample);
         }
         self.movement = Movement::of(&sample, spec.params.preprocessing.clip);
-        let whole = self.buffer.is_whole();
+        let prepared = prepared.filter(|_| !drifts && self.pending == Some(Pending::Scheduled));
+        let prepared = match prepared.and_then(|prepared| prepared.finished(self.buffer.age())) {
+            Some(prepared) => prepared,
+            None => self.task(sample, drifts, self.buffer.age(), spec)?.prepare()?,
+        };
+        self.adopt(prepared, drifts, spec);
+        Ok(())
+    }
+
+    /// The sample for a refit.
+    pub(super) fn sample(&self, spec: &AdaptiveSpec) -> Sample {
+        if spec.loss.is_margin() { self.buffer.sample() } else { self.buffer.tame_sample(&spec.params) }
+    }
+
+    /// What the experts of a refit after `age` rows are made of.
+    pub(super) fn task(&self, sample: Sample, drifts: bool, age: u64, spec: &AdaptiveSpec) -> Result<Task> {
         let gradients = unless_interrupted(self.gradients(&sample))?;
-        let settings = unless_interrupted(select(&sample, gradients.as_ref(), spec))?;
-        let Some(settings) = settings else { return Ok(()) };
-        let mut chosen = members(self.buffer.age(), spec, &settings);
-        let mut of_latest = Vec::new();
-        // A few rows cannot show whether the relation drifts.
-        if drifts || self.buffer.age() < params.cell_rows {
-            let latest = sample.latest(recent_rows);
-            if drifts {
-                let best = unless_interrupted(select(&latest, None, spec))?;
-                of_latest.extend(best.into_iter().flatten().take(params.recent_settings));
-            }
-            of_latest.extend(without_selection(&latest, &spec.params).into_iter().flatten());
-        }
-        chosen.extend(
-            of_latest
-                .iter()
-                .flat_map(|setting| forgetful(setting, spec.size, params, params.forgetting.len())),
-        );
-        let rough = self.begins_exact(spec).then(|| rough_setting(&sample, &spec.params).ok()).flatten();
-        let shape = Shape { cells: 1, size: params.exact_points * spec.size, forgetting: 1.0, exact: true };
-        chosen.extend(rough.iter().map(|setting| (setting, shape)));
-        let constant = settings.first().map(|setting| setting.constant(&spec.params.selection));
-        let shape =
-            Shape { cells: 1, size: 1, forgetting: spec.params.members.constant_forgetting, exact: false };
-        chosen.extend(constant.iter().map(|setting| (setting, shape)));
+        let latest = usize::try_from(self.block()).unwrap_or(usize::MAX);
+        Ok(Task { sample, gradients, drifts, age, latest, number: self.n_refits + 1, spec: spec.clone() })
+    }
+
+    /// Replaces experts by new ones.
+    fn adopt(&mut self, prepared: Prepared, drifts: bool, spec: &AdaptiveSpec) {
+        let params = &spec.params.refits;
         let number = self.n_refits + 1;
-        let views = Views::asked(chosen.iter().map(|(setting, _)| &setting.preprocessing), sample.x.view())?;
-        let new = chosen
-            .into_iter()
-            .filter_map(|(setting, shape)| Member::new(setting, shape, spec, &views, number).ok());
-        let (steady, forgetful): (Vec<Member>, Vec<Member>) =
-            new.partition(|member| member.forgetting() >= 1.0);
-        // Experts without forgetting learn the sample shuffled, so that stored points do not depend on its order.
-        let order = permutation(sample.x.nrows(), number);
-        let shuffled = views.select(&order);
-        let shuffled_sample = sample.selected(&order);
-        let (mut new, made): (Vec<Member>, Vec<Answers>) =
-            learned(steady, &shuffled, &shuffled_sample)?.into_iter().unzip();
+        let whole = self.buffer.is_whole();
+        let Prepared { steady, made, forgetful, sample, has_exact } = prepared;
+        let mut new = steady;
         for member in &mut new {
             // The exact expert stores rows that are mistaken: where labels come in runs, those of the latest run.
             member.lasts = whole && !member.is_exact();
         }
-        new.extend(learned(forgetful, &views, &sample)?.into_iter().map(|(member, _)| member));
+        new.extend(forgetful);
         (self.n_refits, self.began, self.follows) = (number, self.met, drifts);
         if new.is_empty() {
-            return Ok(());
+            return;
         }
         // Earlier experts with weight stay beside the new ones.
         let last_whole = self.members.iter().filter(|member| member.lasts).map(|m| m.refit).max();
@@ -388,7 +313,7 @@ impl State {
             .collect();
         let stays = |(e, member): (usize, &Member)| {
             let refits = if drifts && member.forgetting() < 1.0 { params.drifting_refits } else { 1 };
-            let replaced = member.is_exact() && rough.is_some();
+            let replaced = member.is_exact() && has_exact;
             let recent = member.refit + refits >= number
                 && (0..self.outputs()).any(|c| self.weight(e, c) > params.min_weight);
             // Experts trained on the latest rows alone do not replace lasting ones.
@@ -407,9 +332,8 @@ impl State {
         self.mixtures = self.new_mixtures(self.outputs());
         self.lasting = self.new_mixtures(self.outputs());
         if whole {
-            self.weigh_lasting(first, &made, &shuffled_sample);
+            self.weigh_lasting(first, &made, &sample);
         }
-        Ok(())
     }
 
     /// Updates the mixture of lasting experts by the prequential predictions of the new ones (from index `first` on) in
@@ -427,14 +351,8 @@ impl State {
         }
     }
 
-    /// Whether a refit adds an exact expert: for labels, in the first `cell_rows` rows. It stays until two refits later,
-    /// unless it has no weight or is full.
-    fn begins_exact(&self, spec: &AdaptiveSpec) -> bool {
-        spec.loss.is_margin() && self.buffer.age() < spec.params.refits.cell_rows
-    }
-
     /// Whether the relation drifts: experts with short memory have most of the weight.
-    fn drifts(&self) -> bool {
+    pub(super) fn drifts(&self) -> bool {
         let (drifting_share, limit) = (self.params.refits.drifting_share, self.params.members.short_memory);
         let short = |(_, member): &(usize, &Member)| member.forgetting() < limit && !member.is_constant();
         let members = self.members.iter().enumerate().filter(short);
@@ -449,7 +367,13 @@ impl State {
         }
         let (n, d) = sample.x.dim();
         let x = sample.x.select(Axis(0), &gradient_rows(n, d, &self.params.metrics));
-        let mut slopes = self.slopes(x.view())?;
+        check()?;
+        let mut slopes = Array3::zeros((x.nrows(), self.outputs(), d));
+        let parts = slopes.axis_chunks_iter_mut(Axis(0), GRADIENTS_AT_ONCE);
+        try_for_each_block(x.axis_chunks_iter(Axis(0), GRADIENTS_AT_ONCE).zip(parts), |(rows, mut part)| {
+            part.assign(&self.slopes(rows)?);
+            Ok(())
+        })?;
         for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);
         }

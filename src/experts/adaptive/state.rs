@@ -10,6 +10,7 @@ use super::buffer::{Buffer, Sample};
 use super::member::Member;
 use super::order::{Movement, continues};
 use super::params::AdaptiveParams;
+use super::preparation::Preparation;
 use super::preprocessing::Views;
 use super::tree_stage::{Predicted, TreeStage};
 use crate::experts::answers::{Answers, Round};
@@ -19,6 +20,9 @@ use crate::online::drift::Drift;
 use crate::online::winsorizer::Limits;
 use crate::threads::for_each_block;
 use crate::uncertainty::{Calibration, ColumnSpreads, Prequential};
+
+/// Fewest rows that experts learn on several threads.
+const ROWS_OF_THREADS: usize = 4;
 
 /// Most rows of all time whose mean queries are compared with.
 const ROWS_OF_MEAN: usize = 1024;
@@ -71,6 +75,8 @@ pub(super) struct State {
     pub changed: u64,
     /// The interrupted refit.
     pub pending: Option<Pending>,
+    /// The next scheduled one, while it is prepared.
+    pub preparation: Option<Preparation>,
 }
 
 impl State {
@@ -103,6 +109,7 @@ impl State {
             follows: false,
             changed: 0,
             pending: None,
+            preparation: None,
         }
     }
 
@@ -219,6 +226,7 @@ impl State {
                 self.meet(y, weight);
                 self.movement.add(x, raw.row(i));
                 self.buffer.add(self.met, x, raw.row(i), weight);
+                self.prepare_with(x, y, weight);
                 self.trees.learn(self.met, &said, (&targets, &self.deviation), weight);
                 self.met += 1;
                 if self.met <= self.params.refits.first_rows
@@ -341,8 +349,15 @@ fn learn(
     weights: Option<ArrayView1<'_, f64>>,
 ) -> Vec<Option<Answers>> {
     let mut made: Vec<Option<_>> = members.iter().map(|_| None).collect();
-    for_each_block(members.iter_mut().zip(&mut made), |(member, made)| {
+    let learn = |(member, made): (&mut Member, &mut Option<Answers>)| {
         *made = member.learn(views, y, weights).ok();
-    });
+    };
+    let each = members.iter_mut().zip(&mut made);
+    // A few rows are learned before other threads are awake.
+    if y.nrows() < ROWS_OF_THREADS {
+        each.for_each(learn);
+    } else {
+        for_each_block(each, learn);
+    }
     made
 }

@@ -1,6 +1,6 @@
 //! Adaptive experts compared with slow versions of their parts, and their properties.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 
 use super::agop::agop_of;
 use super::buffer::{Buffer, Sample};
@@ -356,9 +356,9 @@ fn signs_are_learned_by_their_margins() {
         let right = |(made, sign): (&f64, &f64)| made * sign > 0.0;
         made.iter().zip(&signs).skip(800).filter(|pair| !right(*pair)).count()
     };
-    let all = |loss: Loss| (91..123).map(|seed| mistakes(seed, loss)).sum::<usize>();
+    let all = |loss: Loss| (91..155).map(|seed| mistakes(seed, loss)).sum::<usize>();
     let (squared, hinge) = (all(Loss::Squared), all(Loss::SquaredHinge));
-    assert!(hinge <= squared && hinge < 500, "{hinge} mistakes of 25600, {squared} with the squared loss");
+    assert!(hinge <= squared && hinge < 1000, "{hinge} mistakes of 51200, {squared} with the squared loss");
     assert!(AdaptiveSpec { loss: Loss::Absolute, ..AdaptiveSpec::default() }.build().is_err());
 }
 
@@ -743,4 +743,113 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
     wide.predict(std::iter::repeat_n(0.5, 3000), &[0.0], &mut said);
     (0..400).for_each(|t| wide.learn(t, &said, (&[1.0], &[1.0]), 1.0));
     assert!(!wide.is_grown());
+}
+
+/// Streams whose scheduled refits are prepared: numbers, labels, and several targets; in random order, by a column, by the
+/// target.
+fn streams_of_refits(n: usize) -> Vec<(Loss, Array2<f64>, Array2<f64>)> {
+    let (x, y) = stream(n, 3, 5);
+    let signs = y.mapv(|y| if y > 0.3 { 1.0 } else { -1.0 });
+    let two = concatenate(Axis(1), &[y.view(), x.slice(s![.., ..1])]).unwrap();
+    let by_column = sorted(n, &|i| x[(i, 0)]);
+    let by_target = sorted(n, &|i| y[(i, 0)]);
+    let ordered = |rows: &[usize], y: &Array2<f64>| (x.select(Axis(0), rows), y.select(Axis(0), rows));
+    let mut all = vec![
+        (Loss::Squared, x.clone(), y.clone()),
+        (Loss::SquaredHinge, x.clone(), signs.clone()),
+        (Loss::Squared, x.clone(), two),
+    ];
+    for rows in [by_column, by_target] {
+        let (x, y) = ordered(&rows, &y);
+        all.push((Loss::Squared, x, y));
+        let (x, signs) = ordered(&rows, &signs);
+        all.push((Loss::SquaredHinge, x, signs));
+    }
+    all
+}
+
+#[test]
+fn experts_prepared_ahead_are_those_of_the_sample_and_of_the_rows_since() {
+    let (x, y) = stream(972, 3, 5);
+    for (loss, y) in
+        [(Loss::Squared, y.clone()), (Loss::SquaredHinge, y.mapv(|y| if y > 0.3 { 1.0 } else { -1.0 }))]
+    {
+        let mut model = spec(30, loss).build().unwrap();
+        model.learn(x.slice(s![..810, ..]), y.slice(s![..810, ..])).unwrap();
+        let state = model.known().unwrap();
+        assert!(state.preparation.is_some(), "162 rows ahead");
+        // The same on this thread, with all that is made of the sample.
+        let task = state.task(state.sample(&model.spec), false, 972, &model.spec).unwrap();
+        let prepared = task.prepare().unwrap();
+        let mut expected: Vec<Member> = prepared.steady.into_iter().chain(prepared.forgetful).collect();
+        model.learn(x.slice(s![810.., ..]), y.slice(s![810.., ..])).unwrap();
+        let state = model.known().unwrap();
+        assert_eq!((state.n_refits, state.began), (5, 972));
+        assert!(state.preparation.is_none());
+        let found: Vec<&Member> = state.members.iter().filter(|member| member.refit == 5).collect();
+        assert_eq!(found.len(), expected.len());
+        let some = x.slice(s![..50, ..]);
+        for (expected, found) in expected.iter_mut().zip(found) {
+            // One row at a time, where the other learned blocks.
+            for i in 810..972 {
+                let rows = s![i..=i, ..];
+                let views = preprocessing::Views::of([expected.preprocessing()], x.slice(rows));
+                expected.learn(&views, y.slice(rows), Some(ArrayView1::from(&[1.0]))).unwrap();
+            }
+            assert_eq!((found.n_seen(), found.report()), (972, expected.report()));
+            let (one, other) = (expected.predict(some, 1).unwrap(), found.predict(some, 1).unwrap());
+            let close = |(one, other): (&f64, &f64)| (one - other).abs() < 1e-7;
+            assert!(one.iter().zip(&other).all(close), "{:?}", expected.report());
+        }
+    }
+}
+
+#[test]
+fn models_that_are_saved_or_copied_while_a_refit_is_prepared_continue_as_if_they_were_not() {
+    for (loss, x, y) in streams_of_refits(1000) {
+        let mut whole = spec(20, loss).build().unwrap();
+        let mut model = whole.clone();
+        let mut prepared = 0;
+        for t in 0..1000 {
+            let row = s![t..=t, ..];
+            whole.learn(x.slice(row), y.slice(row)).unwrap();
+            model.learn(x.slice(row), y.slice(row)).unwrap();
+            if model.known().unwrap().preparation.is_some() && (t % 7 == 0 || (967..972).contains(&t)) {
+                prepared += 1;
+                let bytes = model.to_bytes(serde_json::Value::Null).unwrap();
+                let (again, _) = AdaptiveExperts::from_bytes(&bytes).unwrap();
+                assert_eq!(again.to_bytes(serde_json::Value::Null).unwrap(), bytes);
+                model = if t % 2 == 0 { again } else { model.clone() };
+            }
+        }
+        // Fewer where rows come in an order.
+        assert!(prepared > 5, "{prepared}");
+        assert_eq!(model.predict(x.view()).unwrap(), whole.predict(x.view()).unwrap());
+    }
+}
+
+#[test]
+fn a_refit_prepared_on_another_thread_is_that_of_one_thread_however_calls_are_cut_or_interrupted() {
+    for (loss, x, y) in streams_of_refits(1000) {
+        let mut alone = spec(20, loss).build().unwrap();
+        crate::threads::alone(|| alone.learn(x.view(), y.view())).unwrap();
+        let mut broken = spec(20, loss).build().unwrap();
+        let mut calls = 0;
+        while broken.n_seen() < 1000 {
+            let from = usize::try_from(broken.n_seen()).unwrap();
+            // A call in two is broken off at each of its polls in turn, if it comes so far.
+            let mut left = if calls % 2 == 0 { calls / 2 % 5 } else { i32::MAX };
+            let going = move || {
+                left -= 1;
+                left >= 0
+            };
+            let rows = s![from..1000.min(from + 40), ..];
+            crate::interrupt::watched(going, || broken.learn(x.slice(rows), y.slice(rows))).ok();
+            calls += 1;
+        }
+        assert!(calls > 20, "{calls}");
+        let (one, other) = (alone.predict(x.view()).unwrap(), broken.predict(x.view()).unwrap());
+        assert!(one.iter().zip(&other).all(|(one, other)| (one - other).abs() < 1e-7));
+        assert_eq!(alone.n_refits(), broken.n_refits());
+    }
 }
