@@ -50,6 +50,16 @@ FOUND = OUTPUT / "ablation.json"
 TABLE = ROOT / "docs" / "measurements" / "parameters.csv"
 DYNAMICS = TABLE.with_name("dynamics_parameters.csv")
 LEAST = 0.005
+MECHANISMS = (
+    "forest",
+    "boosting",
+    "logarithms",
+    "nearest",
+    "metrics",
+    "cells",
+    "forgetting",
+    "exact",
+)
 
 
 @dataclass(frozen=True)
@@ -131,17 +141,18 @@ def specification(name: str, value: Any) -> dict[str, Any]:
     return inner
 
 
-def model(params: dict[str, Any], size: int, *, labels: bool) -> Any:
+def varied(params: dict[str, Any], *, labels: bool, **settings: Any) -> Any:
     """Experts with other numbers."""
     kind: Any = ks.KernelExpertsClassifier if labels else ks.KernelExperts
 
     class Varied(kind):  # type: ignore[misc]
         def to_spec(self) -> dict[str, Any]:
             spec: dict[str, Any] = super().to_spec()
-            spec["adaptive"]["params"] = params
+            if params:
+                spec["adaptive"]["params"] = params
             return spec
 
-    return Varied(size=size)
+    return Varied(**settings)
 
 
 @dataclass(frozen=True)
@@ -158,7 +169,7 @@ class Stream:
 
     def errors(self, params: dict[str, Any]) -> tuple[list[float], float]:
         """Errors on the stream and held out, and seconds."""
-        experts = model(params, self.size, labels=self.labels)
+        experts = varied(params, labels=self.labels, size=self.size)
         start = time.process_time()
         if self.labels:
             made = experts.partial_fit_predict(self.X, self.y, classes=np.unique(self.y))

@@ -11,7 +11,8 @@ where there are more than 254 of them, to histogram boosting.
 
 Errors on the second half of at most 20,000 rows: the mean square over the variance of the targets,
 or the share of mistakes with the logarithmic loss and the area under the ROC curve; and seconds of
-processor time. "low" is experts with `effort="low"`, without trees.
+processor time. "low" is experts with `effort="low"`, without trees; "without_forest", and so on
+with each of `Mechanism` in `src/experts/adaptive/params.rs`, are experts that lack one.
 
     python benchmarks experts race [--only ames] [--rows 20000] [--first 0] [--orders 2]
         [--models experts,low,histogram,lightgbm,xgboost,catboost,trees] [--lines race.csv]
@@ -35,6 +36,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from experts.ablation import MECHANISMS, varied
 from experts.boosting import TABLES as NUMBERS
 from experts.boosting import trainings
 from experts.boosting_labels import TABLES as LABELS
@@ -48,8 +50,6 @@ from sklearn.ensemble import (
 )
 from sklearn.metrics import log_loss, roc_auc_score
 from streams import FloatArray, Missing, load, random_order
-
-import kernelstream as ks
 
 TEXT = {
     "ames": ("modeldata", "ames", "Sale_Price"),
@@ -116,17 +116,16 @@ def for_histograms(frame: pd.DataFrame) -> pd.DataFrame:
     return as_codes(frame) if most > 254 else as_categories(frame)
 
 
-def experts(rows: Table, learning: Stopwatch, effort: str = "high") -> FloatArray:
+def experts(
+    rows: Table, learning: Stopwatch, effort: str = "high", without: str | None = None
+) -> FloatArray:
+    params = {"without": without} if without else {}
+    model = varied(params, labels=rows.labels, missing="fill", effort=effort)
     with learning, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         if rows.labels:
-            classifier = ks.KernelExpertsClassifier(missing="fill", effort=effort)
-            return classifier.partial_fit_predict_proba(rows.frame, rows.y, classes=[0.0, 1.0])[
-                :, 1
-            ]
-        return ks.KernelExperts(missing="fill", effort=effort).partial_fit_predict(
-            rows.frame, rows.y
-        )
+            return model.partial_fit_predict_proba(rows.frame, rows.y, classes=[0.0, 1.0])[:, 1]
+        return model.partial_fit_predict(rows.frame, rows.y)
 
 
 def again(
@@ -206,6 +205,7 @@ def catboost(rows: Table) -> Any:
 RUNS: dict[str, Callable[[Table, Stopwatch], FloatArray]] = {
     "experts": experts,
     "low": partial(experts, effort="low"),
+    **{f"without_{name}": partial(experts, without=name) for name in MECHANISMS},
     "histogram": again(histogram, for_histograms),
     "trees": again(trees, as_codes),
     "lightgbm": again(lightgbm),
@@ -245,7 +245,8 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first order")
     parser.add_argument("--orders", type=int, default=2)
     parser.add_argument("--lines", type=Path, help="a file of lines to be added to")
-    parser.add_argument("--models", default=",".join(RUNS))
+    defaults = [name for name in RUNS if not name.startswith("without_")]
+    parser.add_argument("--models", default=",".join(defaults))
     given = parser.parse_args()
     report = Report("race")
     names = []

@@ -25,6 +25,8 @@ fn check_near(name: &str, value: &Value, default: &Value) -> Result<()> {
         (Value::Array(values), Value::Array(defaults)) => {
             values.iter().zip(defaults).try_for_each(|(value, default)| check_near(name, value, default))
         }
+        // A choice among names, none by default.
+        (_, Value::Null) => Ok(()),
         _ => match (value.as_f64(), default.as_f64()) {
             (Some(value), Some(default))
                 if (default / MAX_FACTOR..=default * MAX_FACTOR).contains(&value) =>

@@ -155,6 +155,7 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "warm_up.x",
                 "labels.middle",
                 "trees.nearest",
+                "preparation.gradients.x",
             ]
             .iter()
             .any(|group| array.starts_with(group));

@@ -78,6 +78,18 @@ def several():
     experts.partial_fit(X[:500], Y[:500])
 
 print("several", in_child(several))
+
+# The child continues while the parent's other thread prepares a refit, which it does not have.
+chosen = ks.KernelExperts(size=40).fit(X[:812], Y[:812])
+
+def continued(model):
+    return model.partial_fit(X[812:1200], Y[812:1200]).predict(X[:50])
+
+def prepares():
+    child = continued(chosen)
+    assert (child == continued(ks.KernelExperts(size=40).fit(X[:812], Y[:812]))).all()
+
+print("prepares", in_child(prepares))
 with multiprocessing.get_context("fork").Pool(2) as pool:
     print("pool", len(pool.map_async(experts.predict, [X[:500]] * 4).get(30)))
 os._exit(0)
@@ -108,6 +120,10 @@ def test_the_child_of_a_process_that_predicts_may_learn(said):
 
 def test_a_first_call_that_the_fork_left_behind_can_be_repeated(said):
     assert said["begins"] == "0"
+
+
+def test_the_child_of_a_process_that_prepares_a_refit_has_the_same_refit(said):
+    assert said["prepares"] == "0"
 
 
 def test_children_use_several_threads_of_their_own(said):

@@ -12,7 +12,7 @@ use super::AdaptiveSpec;
 use super::agop::{Agop, Gradients, agop_seen, kinds, learned, of_diagonal, smooth_agop};
 use super::buffer::{Sample, spread};
 use super::main_effects::shares_alone;
-use super::params::MetricParams;
+use super::params::{Mechanism, MetricParams};
 use super::preprocessing::{Column, Transform, transformed};
 use crate::error::Result;
 use crate::kernel::Metric;
@@ -58,6 +58,8 @@ pub(super) struct Metrics<'a> {
     labels: bool,
     /// Metric of main effects.
     alone: Option<Metric>,
+    /// Whether none is learned.
+    without: bool,
 }
 
 impl<'a> Metrics<'a> {
@@ -76,12 +78,17 @@ impl<'a> Metrics<'a> {
             size: spec.size,
             labels: spec.loss.is_margin(),
             alone,
+            without: spec.params.without == Some(Mechanism::Metrics),
         }
     }
 
     /// Metrics of transformed columns.
     pub fn of(&self, transform: Transform, columns: &[Column]) -> Result<Vec<Candidate>> {
         let width = columns.len();
+        if self.without {
+            let metric = Metric::Diagonal(vec![1.0; width]);
+            return Ok(vec![Candidate { metric, kind: Kind::Diagonal, penalty: 1.0 }]);
+        }
         let MetricParams { plain_rows, max_directions, penalty, rounds, .. } = *self.params;
         let leading = self
             .gradients

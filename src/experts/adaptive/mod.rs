@@ -40,7 +40,7 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 pub(crate) use file::KIND;
 pub use member::MemberReport;
 pub use params::{
-    AdaptiveParams, MemberParams, MetricParams, OrderParams, PreprocessingParams, RefitParams,
+    AdaptiveParams, Mechanism, MemberParams, MetricParams, OrderParams, PreprocessingParams, RefitParams,
     SelectionParams, TreeParams,
 };
 pub use spec::{AdaptiveSpec, Effort};

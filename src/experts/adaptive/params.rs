@@ -30,6 +30,31 @@ pub struct AdaptiveParams {
     pub winsorizer: WinsorizerParams,
     /// Trees beside the kernel experts.
     pub trees: TreeParams,
+    /// A mechanism that is left out, to measure what it is worth.
+    pub without: Option<Mechanism>,
+}
+
+/// What [`AdaptiveExperts`](super::AdaptiveExperts) can be without, one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Mechanism {
+    /// The forest on the residuals of the kernel experts.
+    Forest,
+    /// Boosted trees on the targets.
+    Boosting,
+    /// Boosted trees on logarithms.
+    Logarithms,
+    /// Regression on the nearest rows.
+    Nearest,
+    /// Metrics that are learned: columns count alike.
+    Metrics,
+    /// Experts with cells.
+    Cells,
+    /// Experts that forget, but for the running mean.
+    Forgetting,
+    /// For labels, the exact expert of the first rows.
+    Exact,
 }
 
 /// Transforms of single columns.

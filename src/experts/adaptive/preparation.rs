@@ -14,7 +14,7 @@ use super::AdaptiveSpec;
 use super::agop::Gradients;
 use super::buffer::Sample;
 use super::member::{Member, Shape};
-use super::params::{AdaptiveParams, RefitParams};
+use super::params::{AdaptiveParams, Mechanism, RefitParams};
 use super::preprocessing::{Transform, Views};
 use super::refit::{next_after, rows_of_width};
 use super::selection::{Setting, rough_setting, select, without_selection};
@@ -81,7 +81,8 @@ impl Task {
         let mut chosen = members(self.age, spec, &settings);
         let mut of_latest = Vec::new();
         // A few rows cannot show whether the relation drifts.
-        if *drifts || self.age < params.cell_rows {
+        let forgets = spec.params.without != Some(Mechanism::Forgetting);
+        if forgets && (*drifts || self.age < params.cell_rows) {
             let latest = sample.latest(self.latest);
             if *drifts {
                 let best = unless_interrupted(select(&latest, None, spec))?;
@@ -118,7 +119,8 @@ impl Task {
     /// Whether it adds an exact expert: for labels, in the first `cell_rows` rows. That stays until two refits later, unless
     /// it has no weight or is full.
     fn has_exact(&self) -> bool {
-        self.spec.loss.is_margin() && self.age < self.spec.params.refits.cell_rows
+        let Self { age, spec: AdaptiveSpec { loss, params, .. }, .. } = self;
+        loss.is_margin() && *age < params.refits.cell_rows && params.without != Some(Mechanism::Exact)
     }
 }
 
@@ -153,7 +155,8 @@ impl Prepared {
 fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
     let (size, params) = (spec.size, &spec.params.refits);
     let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0, exact: false };
-    let shapes = if rows < params.cell_rows {
+    let without = |mechanism| spec.params.without == Some(mechanism);
+    let shapes = if rows < params.cell_rows || without(Mechanism::Cells) {
         (0..4).map(|rank| (rank, steady(1, size))).collect()
     } else {
         let small = usize::try_from((rows / params.small_cell_rows).min(params.max_small_cells)).unwrap_or(1);
@@ -166,7 +169,9 @@ fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(
     };
     let with_setting = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
     let mut all: Vec<_> = shapes.into_iter().filter_map(with_setting).collect();
-    all.extend(settings.first().into_iter().flat_map(|best| forgetful(best, size, params, 3)));
+    if !without(Mechanism::Forgetting) {
+        all.extend(settings.first().into_iter().flat_map(|best| forgetful(best, size, params, 3)));
+    }
     all
 }
 

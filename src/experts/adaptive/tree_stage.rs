@@ -15,7 +15,7 @@ use ndarray::ArrayViewMut2;
 
 use super::log_trees::{LogTarget, LogTrees, STAGES};
 use super::nearest::{NEAREST, Nearest};
-use super::params::TreeParams;
+use super::params::{Mechanism, TreeParams};
 use super::{AdaptiveSpec, Effort};
 use crate::error::{Error, Result};
 use crate::experts::answers::Mixed;
@@ -81,6 +81,7 @@ enum Combination {
 #[derive(Clone, Debug)]
 pub(super) struct TreeStage {
     params: TreeParams,
+    without: Option<Mechanism>,
     winsorizer: WinsorizerParams,
     mixture: MixtureSpec,
     features: usize,
@@ -100,10 +101,10 @@ pub(super) struct TreeStage {
     fitted: u64,
     fitting: Option<Gradual<Fitting>>,
     /// Those on logarithms, and rows when it was last decided which targets have them; `GIVEN_UP` if none is to have them.
-    logs: LogTrees,
+    pub(super) logs: LogTrees,
     logs_fitted: u64,
     /// Those on the nearest rows, unless given up.
-    nearest: Option<Nearest>,
+    pub(super) nearest: Option<Nearest>,
     nearest_given_up: bool,
     are_labels: bool,
     /// One an output.
@@ -123,6 +124,7 @@ impl TreeStage {
         let worth = spec.effort == Effort::High && capacity >= MIN_ROWS.min(params.max_rows);
         Self {
             params,
+            without: spec.params.without,
             winsorizer: spec.params.winsorizer,
             mixture: spec.mixture,
             features,
@@ -199,7 +201,8 @@ impl TreeStage {
         }
         let levels = &mut values[..LEVELS * p];
         levels.fill(0.0);
-        for tree in &self.forest {
+        let is_out = |mechanism| self.without == Some(mechanism);
+        for tree in self.forest.iter().filter(|_| !is_out(Mechanism::Forest)) {
             tree.add_means(row, &self.params.node_rows, self.params.shrinkage, mean, levels);
         }
         for (level, values) in levels.chunks_exact(p).enumerate() {
@@ -209,7 +212,7 @@ impl TreeStage {
                 *made = if self.are_labels { odds_of_linear(mean) } else { *made + mean };
             }
         }
-        if let Some(boosted) = &self.boosted {
+        if let Some(boosted) = self.boosted.as_ref().filter(|_| !is_out(Mechanism::Boosting)) {
             let stages = &mut values[..STAGES * p];
             boosted.predict_into(&row[..self.features], &self.params.rounds, stages);
             for (stage, values) in stages.chunks_exact(p).enumerate() {
@@ -246,6 +249,14 @@ impl TreeStage {
     /// The predictions of the experts for an output.
     fn made<'a>(&self, predicted: &'a [f64], output: usize) -> &'a [f64] {
         &predicted[self.row_width() + output * self.experts()..][..self.experts_of(output)]
+    }
+
+    /// The predictions of the experts for the first output of a row, given those of the kernel experts.
+    #[cfg(test)]
+    pub fn made_of(&self, x: &[f64], kernels: &[f64]) -> Vec<f64> {
+        let mut predicted = Predicted::default();
+        self.predict(x.iter().copied(), kernels, &mut predicted);
+        self.made(&predicted.0, 0).to_vec()
     }
 
     /// The prediction of all experts for an output, given that of the kernel experts.
@@ -426,7 +437,7 @@ impl TreeStage {
 
     /// Begins to fit those on logarithms of the targets that are positive and skewed, if they are due and there are any.
     fn fit_logs(&mut self) -> bool {
-        if self.are_labels || self.logs_fitted >= self.fitted {
+        if self.are_labels || self.logs_fitted >= self.fitted || self.without == Some(Mechanism::Logarithms) {
             return false;
         }
         self.logs_fitted = self.fitted;
@@ -492,7 +503,7 @@ impl TreeStage {
 
     /// Finds the nearest rows with other scales of the columns, if they are few.
     fn find_nearest(&mut self) {
-        if self.are_labels || self.nearest_given_up {
+        if self.are_labels || self.nearest_given_up || self.without == Some(Mechanism::Nearest) {
             return;
         }
         let own = EXPERTS..EXPERTS + NEAREST;
