@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 from drift.orders import LABELS, NUMBERS, SMALL, orders
+from experts.varied import varied
 from report import OUTPUT, Report
 from streams import FloatArray, load
 
@@ -50,16 +51,6 @@ FOUND = OUTPUT / "ablation.json"
 TABLE = ROOT / "docs" / "measurements" / "parameters.csv"
 DYNAMICS = TABLE.with_name("dynamics_parameters.csv")
 LEAST = 0.005
-MECHANISMS = (
-    "forest",
-    "boosting",
-    "logarithms",
-    "nearest",
-    "metrics",
-    "cells",
-    "forgetting",
-    "exact",
-)
 
 
 @dataclass(frozen=True)
@@ -139,20 +130,6 @@ def specification(name: str, value: Any) -> dict[str, Any]:
     for part in reversed(path):
         inner = {part: inner}
     return inner
-
-
-def varied(params: dict[str, Any], *, labels: bool, **settings: Any) -> Any:
-    """Experts with other numbers."""
-    kind: Any = ks.KernelExpertsClassifier if labels else ks.KernelExperts
-
-    class Varied(kind):  # type: ignore[misc]
-        def to_spec(self) -> dict[str, Any]:
-            spec: dict[str, Any] = super().to_spec()
-            if params:
-                spec["adaptive"]["params"] = params
-            return spec
-
-    return Varied(**settings)
 
 
 @dataclass(frozen=True)

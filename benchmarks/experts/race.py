@@ -36,10 +36,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from experts.ablation import MECHANISMS, varied
 from experts.boosting import TABLES as NUMBERS
 from experts.boosting import trainings
 from experts.boosting_labels import TABLES as LABELS
+from experts.varied import MECHANISMS, varied
 from measuring import Stopwatch
 from report import Report, chosen
 from sklearn.ensemble import (

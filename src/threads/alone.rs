@@ -1,5 +1,7 @@
 //! Single-threaded fallback for devices and browsers.
 
+use std::time::Duration;
+
 use crate::error::Result;
 use crate::interrupt::check;
 
@@ -11,4 +13,31 @@ pub fn ask_each_block<B>(mut blocks: impl Iterator<Item = B>, act: impl Fn(B)) -
 /// See [`super::for_each_block`].
 pub fn for_each_block<B>(blocks: impl Iterator<Item = B>, act: impl Fn(B)) {
     blocks.for_each(act);
+}
+
+/// See the one with threads: the work is done when its result is taken.
+pub(crate) struct Background<T> {
+    work: Box<dyn Fn() -> Result<T> + Send + Sync>,
+}
+
+impl<T> Background<T> {
+    /// Remembers this work.
+    pub fn new(work: impl Fn() -> Result<T> + Send + Sync + 'static) -> Self {
+        Self { work: Box::new(work) }
+    }
+
+    /// There is nothing to wait for.
+    #[expect(clippy::unused_self, reason = "as with threads")]
+    pub fn wait(&self, _most: Duration) {}
+
+    /// The result.
+    pub fn take(&self) -> Result<T> {
+        (self.work)()
+    }
+}
+
+impl<T> std::fmt::Debug for Background<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Background").finish_non_exhaustive()
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::Result;
-use crate::interrupt::check;
+use crate::interrupt::{check, watched};
 
 /// Polling interval of the caller's [watch](crate::interrupt) while it waits.
 const SLICE: Duration = Duration::from_millis(20);
@@ -33,10 +33,8 @@ enum Progress<T> {
 }
 
 /// Tells who waits, also after a panic, that the thread has ended.
-#[cfg(feature = "threads")]
 struct Ending<T>(Arc<Shared<T>>, Option<T>);
 
-#[cfg(feature = "threads")]
 impl<T> Drop for Ending<T> {
     fn drop(&mut self) {
         let progress = self.1.take().map_or(Progress::Nobody, Progress::Done);
@@ -53,7 +51,6 @@ impl<T: Send + 'static> Background<T> {
             progress: Mutex::new(Progress::Nobody),
             changed: Condvar::new(),
         });
-        #[cfg(feature = "threads")]
         if super::num_threads().get() > 1 && !super::is_alone() {
             let begun = |progress| {
                 *shared.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
@@ -65,7 +62,7 @@ impl<T: Send + 'static> Background<T> {
                 let wanted = Arc::clone(&ending.0);
                 // Two of them are here.
                 let is_wanted = move || Arc::strong_count(&wanted) > 2;
-                ending.1 = crate::interrupt::watched(is_wanted, || super::alone(|| (ending.0.work)())).ok();
+                ending.1 = watched(is_wanted, || super::alone(|| (ending.0.work)())).ok();
             };
             if std::thread::Builder::new().name("kernelstream".to_owned()).spawn(run).is_err() {
                 begun(Progress::Nobody);
@@ -111,7 +108,6 @@ impl<T> std::fmt::Debug for Background<T> {
 mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::interrupt::watched;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
     use std::time::Instant;
@@ -134,7 +130,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "threads")]
     fn a_wait_ends_and_an_interrupted_one_can_be_repeated() {
         let (release, released) = channel::<()>();
         let released = Mutex::new(released);
@@ -148,7 +143,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "threads")]
     fn work_that_nobody_wants_ends() {
         let (tell, hear) = channel::<()>();
         let tell = Mutex::new(tell);

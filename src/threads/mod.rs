@@ -6,6 +6,7 @@
 
 #[cfg(not(feature = "threads"))]
 mod alone;
+#[cfg(feature = "threads")]
 mod background;
 #[cfg(feature = "threads")]
 mod pool;
@@ -18,6 +19,9 @@ use pool as workers;
 #[cfg(feature = "threads")]
 pub use pool::{VARIABLE, num_threads, set_num_threads};
 
+#[cfg(not(feature = "threads"))]
+pub(crate) use alone::Background;
+#[cfg(feature = "threads")]
 pub(crate) use background::Background;
 
 use crate::error::Result;

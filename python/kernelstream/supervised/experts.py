@@ -103,7 +103,8 @@ class KernelExperts(KernelRegressor):
 
     Notes
     -----
-    A row costs the sum over the experts, and a refit as much as thousands of rows; memory is
+    A row costs the sum over the experts, and a refit as much as thousands of rows, which are done
+    ahead on another thread, except after a drift or in ordered rows; memory is
     bounded by that of two refits, and 90 MB for trees and nearest rows. Calls of many rows run on
     as many threads as `set_num_threads` says, with the same result to the bit.
     ``predict`` leaves out experts of weight 0, of which ``"polynomial"`` has many.

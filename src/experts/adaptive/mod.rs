@@ -9,7 +9,7 @@
 //! of the errors, or columns out of range, cause a refit on the latest rows. Under lasting drift,
 //! more experts with forgetting are added. Isolated outliers are winsorized. Trees,
 //! also on logarithms (`log_trees.rs`), and regression on the nearest rows (`nearest.rs`) stand beside the kernel experts
-//! (`tree_stage.rs`).
+//! (`tree_stage.rs`). Scheduled refits are prepared ahead on another thread (`preparation.rs`).
 
 mod agop;
 mod answering;
@@ -64,8 +64,8 @@ use state::State;
 /// Raw rows of any units are accepted. Each row is predicted before it is learned, and the model
 /// does not depend on how a stream is split into calls. Between refits a row costs the sum over
 /// experts, about `8 m^2` operations for each of five with `m` points in a cell; a refit costs
-/// about 5,000 rows. Memory is that of two refits: at most about 350 MB with 300 points and 20
-/// columns, and at most 84 MB for trees.
+/// about 5,000 rows, and is prepared ahead on another thread where its time is known. Memory is that of
+/// two refits: at most about 350 MB with 300 points and 20 columns, and at most 84 MB for trees.
 ///
 /// Trees join the prediction from 256 rows on: a forest on the residuals of the kernel experts (for
 /// labels, on the labels), and boosted trees on the targets. [`members`](Self::members),

@@ -298,7 +298,7 @@ impl Preparation {
     /// Rows, after `age` of them, until the experts are needed, or are to have caught up.
     fn rows_left(&self, age: u64) -> u64 {
         let (catch_up, _) = self.leads();
-        let left = self.task.age - age;
+        let left = self.task.age.saturating_sub(age).max(1);
         if left > catch_up { left - catch_up } else { left }
     }
 
@@ -378,7 +378,7 @@ impl State {
         Ok(())
     }
 
-    /// Begins to prepare the next scheduled refit, if that is due: not while experts forget or rows come in an order.
+    /// Begins to prepare the next scheduled refit, if that is due: not while the relation drifts or rows come in an order.
     pub fn prepare_next(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         let age = self.buffer.age();
         let due = next_after(age, &spec.params.refits);

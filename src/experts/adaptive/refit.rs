@@ -266,7 +266,8 @@ impl State {
             self.know(&sample);
         }
         self.movement = Movement::of(&sample, spec.params.preprocessing.clip);
-        let prepared = prepared.filter(|_| !drifts && self.pending == Some(Pending::Scheduled));
+        let is_as_foreseen = self.pending == Some(Pending::Scheduled) && !drifts && self.ordered == 0;
+        let prepared = prepared.filter(|_| is_as_foreseen);
         let prepared = match prepared.and_then(|prepared| prepared.finished(self.buffer.age())) {
             Some(prepared) => prepared,
             None => self.task(sample, drifts, self.buffer.age(), spec)?.prepare()?,

@@ -878,7 +878,7 @@ fn each_mechanism_can_be_left_out() {
         let differs = |made: &[f64]| made.iter().any(|made| (made - 1.0).abs() > 1e-12);
         let is_learned = |report: &MemberReport| match &report.metric {
             Metric::Diagonal(factors) => factors.iter().any(|factor| (factor - factors[0]).abs() > 1e-12),
-            _ => true,
+            Metric::Full(_) => true,
         };
         let forgets = |report: &MemberReport| report.forgetting < 1.0 && report.forgetting > 0.6;
         [
