@@ -105,6 +105,8 @@ def numbers(root: str = "AdaptiveParams") -> tuple[Number, ...]:
             if kind in structs:
                 add(f"{prefix}{field}.", kind, default)
                 continue
+            if kind.startswith("Option"):  # no number
+                continue
             if "{" in defaults:
                 own = re.search(rf"\b{field}: (\[.*?\]|[^,}}]*)", defaults)
                 default = own.group(1) if own else ""  # noqa: PLW2901

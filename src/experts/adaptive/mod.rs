@@ -33,6 +33,7 @@ mod spec;
 mod state;
 #[cfg(test)]
 mod tests;
+mod training;
 mod tree_stage;
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};

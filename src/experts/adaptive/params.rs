@@ -252,6 +252,17 @@ impl Default for RefitParams {
     }
 }
 
+impl RefitParams {
+    /// Number of rows above `rows` at which the next scheduled refit is due.
+    pub(super) fn next_after(&self, rows: u64) -> u64 {
+        let mut next = self.first_rows;
+        while next <= rows {
+            next = next.saturating_mul(self.growth.max(2));
+        }
+        next
+    }
+}
+
 /// What an expert is. Pairs of numbers are for regression and for labels.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

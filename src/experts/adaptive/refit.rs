@@ -10,9 +10,10 @@ use super::buffer::Sample;
 use super::member::Member;
 use super::order::{Movement, differ, distance, hardly_varied};
 use super::params::{OrderParams, RefitParams};
-use super::preparation::{Prepared, Task, unless_interrupted};
+use super::preparation::{Preparation, lead};
 use super::preprocessing::Transform;
 use super::state::{Pending, State};
+use super::training::{Prepared, Task, rows_of_width, unless_interrupted};
 use crate::error::{Error, Result};
 use crate::experts::Mixture;
 use crate::experts::answers::{Answers, Round};
@@ -20,10 +21,6 @@ use crate::interrupt::check;
 use crate::online::drift::{Drift, Verdict};
 use crate::threads::try_for_each_block;
 use crate::uncertainty::{Calibration, Prequential};
-
-/// Most numbers (rows times columns) per step of learning, unless one row has more. Interrupts are checked between
-/// steps.
-const NUMBERS_AT_ONCE: usize = 1 << 17;
 
 /// Rows of gradients that are taken together, each time by one thread.
 const GRADIENTS_AT_ONCE: usize = 128;
@@ -34,26 +31,12 @@ const ROWS_WITH_TREES: usize = 32;
 /// Rows between checks whether a target that has been the same in all rows varies.
 const ROWS_TO_FIRST: u64 = 32;
 
-/// Most rows per step of learning: see [`NUMBERS_AT_ONCE`].
-pub(super) fn rows_of_width(columns: usize) -> usize {
-    (NUMBERS_AT_ONCE / columns.max(1)).max(1)
-}
-
-/// Number of rows above `rows` at which the next scheduled refit is due.
-pub(super) fn next_after(rows: u64, params: &RefitParams) -> u64 {
-    let mut next = params.first_rows;
-    while next <= rows {
-        next = next.saturating_mul(params.growth.max(2));
-    }
-    next
-}
-
 impl State {
     /// Rows until the next [decision](Self::turn), if none has weight 0.
     fn rows_to_turn(&self) -> usize {
         let block = self.rows_of_check() - self.met % self.rows_of_check();
         let age = self.buffer.age();
-        usize::try_from(block.min(self.rows_to_preparation(next_after(age, &self.params.refits))))
+        usize::try_from(block.min(self.rows_to_preparation(self.params.refits.next_after(age))))
             .unwrap_or(usize::MAX)
     }
 
@@ -79,7 +62,7 @@ impl State {
     pub(super) fn turn(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         self.follow_preparation(true)?;
         let age = self.buffer.age();
-        if next_after(age - 1, &spec.params.refits) == age && self.is_far(age) {
+        if spec.params.refits.next_after(age - 1) == age && self.is_far(age) {
             self.begin(spec, Pending::Scheduled)?;
         }
         self.look_at_block(spec)?;
@@ -88,7 +71,7 @@ impl State {
 
     /// Whether the latest refit is far enough from a scheduled one: the buffer keeps few wide rows, whose number would
     /// triple again within a few rows.
-    pub(super) fn is_far(&self, due: u64) -> bool {
+    fn is_far(&self, due: u64) -> bool {
         let since = self.met - self.began + (due - self.buffer.age());
         since >= due.min(self.params.refits.min_rows) / 2
     }
@@ -276,6 +259,41 @@ impl State {
         Ok(())
     }
 
+    /// Rows until the preparation of the refit that is `due` begins, ends or has to be waited for, or until that refit.
+    fn rows_to_preparation(&self, due: u64) -> u64 {
+        let age = self.buffer.age();
+        let Some(preparation) = &self.preparation else {
+            let begin = due - lead(due, self.buffer.width(), &self.params);
+            return if begin > age { begin - age } else { due - age };
+        };
+        preparation.rows_left(age)
+    }
+
+    /// Continues a preparation, after a row or, before the next, after an interrupt.
+    fn follow_preparation(&mut self, is_after_row: bool) -> Result<()> {
+        let age = self.buffer.age();
+        if let Some(preparation) = self.preparation.take() {
+            let mut preparation = preparation.begun();
+            let outcome = preparation.follow(age, is_after_row);
+            self.preparation = Some(preparation);
+            outcome?;
+        }
+        Ok(())
+    }
+
+    /// Begins to prepare the next scheduled refit, if that is due: not while the relation drifts or rows come in an order.
+    fn prepare_next(&mut self, spec: &AdaptiveSpec) -> Result<()> {
+        let age = self.buffer.age();
+        let due = spec.params.refits.next_after(age);
+        let ahead = lead(due, self.buffer.width(), &spec.params);
+        let is_due = ahead > 0 && age + ahead == due && self.preparation.is_none();
+        if is_due && self.is_far(due) && !self.members.is_empty() && self.ordered == 0 && !self.drifts() {
+            let task = self.task(self.sample(spec), false, due, spec)?;
+            self.preparation = Some(Preparation::new(task));
+        }
+        Ok(())
+    }
+
     /// The sample for a refit.
     pub(super) fn sample(&self, spec: &AdaptiveSpec) -> Sample {
         if spec.loss.is_margin() { self.buffer.sample() } else { self.buffer.tame_sample(&spec.params) }
@@ -353,7 +371,7 @@ impl State {
     }
 
     /// Whether the relation drifts: experts with short memory have most of the weight.
-    pub(super) fn drifts(&self) -> bool {
+    fn drifts(&self) -> bool {
         let (drifting_share, limit) = (self.params.refits.drifting_share, self.params.members.short_memory);
         let short = |(_, member): &(usize, &Member)| member.forgetting() < limit && !member.is_constant();
         let members = self.members.iter().enumerate().filter(short);

@@ -226,7 +226,9 @@ impl State {
                 self.meet(y, weight);
                 self.movement.add(x, raw.row(i));
                 self.buffer.add(self.met, x, raw.row(i), weight);
-                self.prepare_with(x, y, weight);
+                if let Some(preparation) = &mut self.preparation {
+                    preparation.add(x, y, weight);
+                }
                 self.trees.learn(self.met, &said, (&targets, &self.deviation), weight);
                 self.met += 1;
                 if self.met <= self.params.refits.first_rows

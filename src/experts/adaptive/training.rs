@@ -1,0 +1,211 @@
+//! How the experts of a refit are selected and trained.
+
+use ndarray::{ArrayView1, ArrayView2};
+
+use super::AdaptiveSpec;
+use super::agop::Gradients;
+use super::buffer::Sample;
+use super::member::{Member, Shape};
+use super::params::{Mechanism, RefitParams};
+use super::preprocessing::Views;
+use super::selection::{Setting, rough_setting, select, without_selection};
+use super::spec::of_loss;
+use crate::error::{Error, Result};
+use crate::experts::answers::Answers;
+use crate::random::permutation;
+use crate::threads::ask_each_block;
+
+/// Most numbers (rows times columns) per step of learning, unless one row has more. Interrupts are checked between
+/// steps.
+const NUMBERS_AT_ONCE: usize = 1 << 17;
+
+/// What the experts of a refit are made of.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub sample: Sample,
+    pub gradients: Option<Gradients>,
+    /// Whether drift is assumed.
+    pub drifts: bool,
+    /// Rows since the last change at the refit, and those of a block.
+    pub age: u64,
+    pub latest: usize,
+    /// Number of the refit.
+    pub number: u64,
+    pub spec: AdaptiveSpec,
+}
+
+/// Experts of a refit that have learned its sample.
+#[derive(Clone, Debug)]
+pub(super) struct Prepared {
+    /// Those without forgetting, and their predictions of the shuffled sample.
+    pub steady: Vec<Member>,
+    pub made: Vec<Answers>,
+    pub sample: Sample,
+    pub forgetful: Vec<Member>,
+    /// Whether there is an exact one.
+    pub has_exact: bool,
+}
+
+impl Task {
+    /// Selects settings and trains experts; none if the sample is too small.
+    pub fn prepare(&self) -> Result<Prepared> {
+        let Self { sample, gradients, drifts, spec, number, .. } = self;
+        let params = &spec.params.refits;
+        let settings = unless_interrupted(select(sample, gradients.as_ref(), spec))?;
+        let Some(settings) = settings else { return Ok(Prepared::of_none(sample)) };
+        let mut chosen = members(self.age, spec, &settings);
+        let mut of_latest = Vec::new();
+        // A few rows cannot show whether the relation drifts.
+        let forgets = spec.params.without != Some(Mechanism::Forgetting);
+        if forgets && (*drifts || self.age < params.cell_rows) {
+            let latest = sample.latest(self.latest);
+            if *drifts {
+                let best = unless_interrupted(select(&latest, None, spec))?;
+                of_latest.extend(best.into_iter().flatten().take(params.recent_settings));
+            }
+            of_latest.extend(without_selection(&latest, &spec.params).into_iter().flatten());
+        }
+        chosen.extend(
+            of_latest
+                .iter()
+                .flat_map(|setting| forgetful(setting, spec.size, params, params.forgetting.len())),
+        );
+        let rough = self.has_exact().then(|| rough_setting(sample, &spec.params).ok()).flatten();
+        let shape = Shape { cells: 1, size: params.exact_points * spec.size, forgetting: 1.0, exact: true };
+        chosen.extend(rough.iter().map(|setting| (setting, shape)));
+        let constant = settings.first().map(|setting| setting.constant(&spec.params.selection));
+        let shape =
+            Shape { cells: 1, size: 1, forgetting: spec.params.members.constant_forgetting, exact: false };
+        chosen.extend(constant.iter().map(|setting| (setting, shape)));
+        let views = Views::asked(chosen.iter().map(|(setting, _)| &setting.preprocessing), sample.x.view())?;
+        let new = chosen
+            .into_iter()
+            .filter_map(|(setting, shape)| Member::new(setting, shape, spec, &views, *number).ok());
+        let (steady, forgetful): (Vec<Member>, Vec<Member>) =
+            new.partition(|member| member.forgetting() >= 1.0);
+        // Experts without forgetting learn the sample shuffled, so that stored points do not depend on its order.
+        let order = permutation(sample.x.nrows(), *number);
+        let shuffled = sample.selected(&order);
+        let (steady, made) = learned(steady, &views.select(&order), &shuffled)?.into_iter().unzip();
+        let forgetful = learned(forgetful, &views, sample)?.into_iter().map(|(member, _)| member).collect();
+        Ok(Prepared { steady, made, sample: shuffled, forgetful, has_exact: rough.is_some() })
+    }
+
+    /// Whether it adds an exact expert: for labels, in the first `cell_rows` rows. That stays until two refits later, unless
+    /// it has no weight or is full.
+    fn has_exact(&self) -> bool {
+        let Self { age, spec: AdaptiveSpec { loss, params, .. }, .. } = self;
+        loss.is_margin() && *age < params.refits.cell_rows && params.without != Some(Mechanism::Exact)
+    }
+}
+
+impl Prepared {
+    fn of_none(sample: &Sample) -> Self {
+        let (steady, made, forgetful) = (Vec::new(), Vec::new(), Vec::new());
+        Self { steady, made, sample: sample.selected(&[]), forgetful, has_exact: false }
+    }
+
+    /// Learns further rows. An expert that fails is dropped.
+    pub fn learn(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>) {
+        let all = self.steady.iter().chain(&self.forgetful);
+        let views = Views::of(all.map(Member::preprocessing), x);
+        let steady = std::mem::take(&mut self.steady).into_iter().zip(std::mem::take(&mut self.made));
+        let mut all: Vec<_> = steady.map(|(member, made)| (member, Some(made))).collect();
+        all.extend(std::mem::take(&mut self.forgetful).into_iter().map(|member| (member, None)));
+        for (mut member, made) in all {
+            if member.learn(&views, y, Some(weights)).is_ok() {
+                match made {
+                    Some(made) => {
+                        self.steady.push(member);
+                        self.made.push(made);
+                    }
+                    None => self.forgetful.push(member),
+                }
+            }
+        }
+    }
+}
+
+/// Experts of a refit after `rows` rows: selected settings with shapes.
+fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
+    let (size, params) = (spec.size, &spec.params.refits);
+    let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0, exact: false };
+    let without = |mechanism| spec.params.without == Some(mechanism);
+    let shapes = if rows < params.cell_rows || without(Mechanism::Cells) {
+        (0..4).map(|rank| (rank, steady(1, size))).collect()
+    } else {
+        let small = usize::try_from((rows / params.small_cell_rows).min(params.max_small_cells)).unwrap_or(1);
+        let most = params.max_small_cells / 4;
+        let large = usize::try_from((rows / (4 * params.small_cell_rows)).min(most)).unwrap_or(1);
+        let small = steady(small, (params.small_cell_sixths * size).div_ceil(6));
+        let small = (0..of_loss(spec.loss, params.small_cell_settings)).map(move |rank| (rank, small));
+        let whole = (0, steady(1, size));
+        [whole, (0, steady(large, size))].into_iter().chain(small).collect::<Vec<_>>()
+    };
+    let with_setting = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
+    let mut all: Vec<_> = shapes.into_iter().filter_map(with_setting).collect();
+    if !without(Mechanism::Forgetting) {
+        all.extend(settings.first().into_iter().flat_map(|best| forgetful(best, size, params, 3)));
+    }
+    all
+}
+
+/// Trains experts on a sample. Returns those that did not fail, each with its prequential predictions.
+fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<Vec<(Member, Answers)>> {
+    let mut made = vec![Some(Answers::zeros(sample.y.dim())); members.len()];
+    let learn = |views: &Views,
+                 sample: &Sample,
+                 members: &mut [Member],
+                 made: &mut [Option<Answers>],
+                 rows: &[usize]| {
+        let (y, weights) = (sample.y.view(), Some(sample.weights.view()));
+        ask_each_block(members.iter_mut().zip(made), |(member, made)| {
+            match (member.learn(views, y, weights), made.as_mut()) {
+                (Ok(answers), Some(made)) => made.put_all(&answers, rows),
+                _ => *made = None,
+            }
+        })
+    };
+    let (n, part) = (sample.x.nrows(), rows_of_width(sample.x.ncols()));
+    if part >= n {
+        learn(views, sample, &mut members, &mut made, &(0..n).collect::<Vec<_>>())?;
+    } else {
+        // Wide rows are learned in parts, with checks for interrupts between them.
+        for start in (0..n).step_by(part) {
+            let rows: Vec<usize> = (start..n.min(start + part)).collect();
+            learn(&views.select(&rows), &sample.selected(&rows), &mut members, &mut made, &rows)?;
+        }
+    }
+    Ok(members.into_iter().zip(made).filter_map(|(member, made)| made.map(|made| (member, made))).collect())
+}
+
+/// `None` for errors, except for an interrupt, which is returned.
+pub(super) fn unless_interrupted<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Experts of one setting with the first `count` forgetting factors.
+fn forgetful<'a>(
+    setting: &'a Setting,
+    size: usize,
+    params: &RefitParams,
+    count: usize,
+) -> impl Iterator<Item = (&'a Setting, Shape)> + use<'a> {
+    let shape = move |(forgetting, share): (f64, usize)| Shape {
+        cells: 1,
+        size: size.div_ceil(share),
+        forgetting,
+        exact: false,
+    };
+    let all = params.forgetting.into_iter().zip(params.forgetting_points).take(count);
+    all.map(move |each| (setting, shape(each)))
+}
+
+/// Most rows per step of learning: see [`NUMBERS_AT_ONCE`].
+pub(super) fn rows_of_width(columns: usize) -> usize {
+    (NUMBERS_AT_ONCE / columns.max(1)).max(1)
+}
