@@ -20,8 +20,8 @@ use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 use crate::threads::Background;
 
-/// Rows by which it begins before the refit: this part of all, and no more than so many rows or numbers. Fewer than some do
-/// not pay.
+/// Rows by which it begins before the refit: this part of all, but no more than these rows or numbers, and none where that is
+/// fewer than the last.
 const LEAD_PART: u64 = 6;
 const LEAD_ROWS: u64 = 512;
 const LEAD_NUMBERS: u64 = 1 << 19;
