@@ -2,7 +2,7 @@
 
 use std::cell::LazyCell;
 
-use ndarray::{Array2, Array3, Axis};
+use ndarray::{Array2, Axis};
 
 use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
@@ -17,13 +17,8 @@ use super::training::{Prepared, Task, rows_of_width, unless_interrupted};
 use crate::error::{Error, Result};
 use crate::experts::Mixture;
 use crate::experts::answers::{Answers, Round};
-use crate::interrupt::check;
 use crate::online::drift::{Drift, Verdict};
-use crate::threads::try_for_each_block;
 use crate::uncertainty::{Calibration, Prequential};
-
-/// Rows of gradients that are taken together, each time by one thread.
-const GRADIENTS_AT_ONCE: usize = 128;
 
 /// Most rows per step while trees are made, of which each row does a part.
 const ROWS_WITH_TREES: usize = 32;
@@ -386,13 +381,7 @@ impl State {
         }
         let (n, d) = sample.x.dim();
         let x = sample.x.select(Axis(0), &gradient_rows(n, d, &self.params.metrics));
-        check()?;
-        let mut slopes = Array3::zeros((x.nrows(), self.outputs(), d));
-        let parts = slopes.axis_chunks_iter_mut(Axis(0), GRADIENTS_AT_ONCE);
-        try_for_each_block(x.axis_chunks_iter(Axis(0), GRADIENTS_AT_ONCE).zip(parts), |(rows, mut part)| {
-            part.assign(&self.slopes(rows)?);
-            Ok(())
-        })?;
+        let mut slopes = self.slopes(x.view())?;
         for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);
         }
