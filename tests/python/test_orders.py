@@ -185,21 +185,26 @@ def test_experts_are_right_about_labels_in_long_blocks(rows):
 @pytest.mark.parametrize("leap", ["once", "rising"])
 def test_experts_are_right_about_earlier_rows_after_a_leap(leap, end):
     """Errors far out of range look like a change; experts of the latest rows know no others."""
-    rng = np.random.default_rng(0)
-    X, Z = (rng.normal(size=(n, 4)) for n in (end, 1000))
-    X[2048:, 0] += 10.0 if leap == "once" else np.linspace(8.0, 18.0, end - 2048)
 
     def target(X):
         here = np.sin(2.0 * X[:, 1]) + X[:, 2] * X[:, 3]
         return here + np.where(X[:, 0] > 5.0, X[:, 0] * np.cos(3.0 * X[:, 2]) / 3.0, X[:, 0])
 
-    y, z = target(X) + 0.3 * rng.normal(size=end), target(Z)
-    model = ks.KernelExperts(size=60).partial_fit(X, y)
-    # Before the leap it is 0.02.
-    assert np.mean(np.square(model.predict(Z) - z)) < 0.3 * np.var(z)
-    if end > 2304:
+    early, late = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, Z = (rng.normal(size=(n, 4)) for n in (end, 1000))
+        X[2048:, 0] += 10.0 if leap == "once" else np.linspace(8.0, 18.0, end - 2048)
+        y, z = target(X) + 0.3 * rng.normal(size=end), target(Z)
+        model = ks.KernelExperts(size=60).partial_fit(X, y)
+        early.append(np.mean(np.square(model.predict(Z) - z)) / np.var(z))
         made = model.predict(X[-100:])
-        assert np.mean(np.square(made - y[-100:])) < 0.2 * np.var(y[-100:])
+        late.append(np.mean(np.square(made - y[-100:])) / np.var(y[-100:]))
+    # Before the leap it is 0.02.
+    assert np.mean(early) < 0.3
+    assert max(early) < 0.5
+    if end > 2304:
+        assert np.mean(late) < 0.2
 
 
 def test_a_model_that_learns_rows_in_an_order_continues_from_its_file(tmp_path):

@@ -244,7 +244,7 @@ impl State {
             self.know(&sample);
         }
         self.movement = Movement::of(&sample, spec.params.preprocessing.clip);
-        let is_as_foreseen = self.pending == Some(Pending::Scheduled) && !drifts && self.ordered == 0;
+        let is_as_foreseen = self.pending == Some(Pending::Scheduled) && !drifts && !self.answers_any_row();
         let prepared = prepared.filter(|_| is_as_foreseen);
         let prepared = match prepared.and_then(|prepared| prepared.finished(self.buffer.age())) {
             Some(prepared) => prepared,
@@ -282,7 +282,8 @@ impl State {
         let due = spec.params.refits.next_after(age);
         let ahead = lead(due, self.buffer.width(), &spec.params);
         let is_due = ahead > 0 && age + ahead == due && self.preparation.is_none();
-        if is_due && self.is_far(due) && !self.members.is_empty() && self.ordered == 0 && !self.drifts() {
+        let may_be = || !self.members.is_empty() && !self.answers_any_row() && !self.drifts();
+        if is_due && self.is_far(due) && may_be() {
             let task = self.task(self.sample(spec), false, due, spec)?;
             self.preparation = Some(Preparation::new(task));
         }
