@@ -35,7 +35,7 @@ const CATCH_UP_ROWS: usize = 16;
 
 /// Rows before the result is needed that wait for the thread, and for how long each: single rows may come faster than the
 /// thread needs.
-const WAITING_ROWS: u64 = 128;
+const WAITING_ROWS: u64 = 256;
 const WAIT: Duration = Duration::from_millis(3);
 
 /// A scheduled refit that is prepared.
