@@ -4,6 +4,7 @@ use ndarray::{Array, Array2, Axis, RemoveAxis, s};
 
 use super::Mixture;
 use crate::error::Result;
+use crate::threads::ask_each_block;
 
 /// Whether a result depends on this model.
 fn counts(mixtures: &[Mixture], model: usize) -> bool {
@@ -18,15 +19,17 @@ fn counting<'a, T: ?Sized + 'a>(
     models.enumerate().filter(|(e, _)| counts(mixtures, *e))
 }
 
-/// Adds to `out` the weighted mean of the models' results for rows: outputs are the second axis.
-pub(super) fn mix<'a, T: ?Sized + 'a, D: RemoveAxis>(
+/// Adds to `out` the weighted mean of the models' results for rows, one thread a model: outputs are the second axis.
+pub(super) fn mix<'a, T: ?Sized + Sync + 'a, D: RemoveAxis>(
     mixtures: &[Mixture],
     models: impl Iterator<Item = &'a T>,
     mut out: Array<f64, D>,
-    answer: impl Fn(&T) -> Result<Array<f64, D>>,
+    answer: impl Fn(&T) -> Result<Array<f64, D>> + Sync + Send,
 ) -> Result<Array<f64, D>> {
-    for (e, model) in counting(mixtures, models) {
-        let made = answer(model)?;
+    let mut each: Vec<_> = counting(mixtures, models).map(|(e, model)| (e, model, None)).collect();
+    ask_each_block(each.iter_mut(), |(_, model, made)| *made = Some(answer(model)))?;
+    for (e, _, made) in each {
+        let Some(made) = made.transpose()? else { continue };
         for (c, mixture) in mixtures.iter().enumerate() {
             out.index_axis_mut(Axis(1), c).scaled_add(mixture.weights()[e], &made.index_axis(Axis(1), c));
         }

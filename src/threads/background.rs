@@ -32,7 +32,7 @@ enum Progress<T> {
     Nobody,
 }
 
-/// Tells who waits, also after a panic, that the thread has ended.
+/// Wakes the waiting caller at the end of the work, also by a panic.
 struct Ending<T>(Arc<Shared<T>>, Option<T>);
 
 impl<T> Drop for Ending<T> {

@@ -1,14 +1,13 @@
 //! Queries in the current state: outputs of the experts, weighted by mixture weight and confidence.
 
-use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
 use super::state::State;
 use super::tree_stage::{Predicted, TreeStage};
 use crate::error::Result;
 use crate::experts::answers::{Answers, Mixed, Round};
-use crate::interrupt::check;
+use crate::experts::blend::mix;
 use crate::linalg::with_scratch;
-use crate::threads::map_each;
 use crate::uncertainty::{Prequential, Spread};
 
 /// Rows per block, for which the outputs of all experts are stored.
@@ -244,21 +243,10 @@ impl State {
     /// Gradients of the experts' predictions with constant shares, for learning a metric, at a
     /// hundredth of the time.
     pub fn slopes(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
-        check()?;
-        let any = self.answers_any_row();
-        let mixtures = self.answering(any).0;
-        let weighed = |e: &usize| mixtures.iter().any(|mixture| mixture.weights()[*e] > 0.0);
-        let members: Vec<usize> = (0..self.members.len()).filter(weighed).collect();
-        let each = map_each(&members, |e| self.members[*e].gradient(x, self.outputs()));
-        let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
-        for (e, slopes) in members.into_iter().zip(each) {
-            let slopes = slopes?;
-            for (c, mixture) in mixtures.iter().enumerate() {
-                out.index_axis_mut(Axis(1), c)
-                    .scaled_add(mixture.weights()[e], &slopes.index_axis(Axis(1), c));
-            }
-        }
-        Ok(out)
+        let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
+        mix(self.answering(self.answers_any_row()).0, self.members.iter(), out, |member| {
+            member.gradient(x, self.outputs())
+        })
     }
 }
 

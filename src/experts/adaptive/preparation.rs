@@ -118,6 +118,7 @@ impl Preparation {
     /// Waits for the thread, after a row for a short time unless its result is due after `age` rows, or catches up.
     pub fn follow(&mut self, age: u64, is_after_row: bool) -> Result<()> {
         let (catch_up, all) = self.leads();
+        let (width, row_width) = (self.task.sample.x.ncols(), self.row_width());
         let left = self.task.age.saturating_sub(age);
         if let Progress::Working(work) = &self.progress {
             if left > catch_up {
@@ -131,8 +132,6 @@ impl Preparation {
         if left <= catch_up
             && let Progress::Made(made) = &mut self.progress
         {
-            let width = self.task.sample.x.ncols();
-            let row_width = width + self.task.sample.y.ncols() + 1;
             let due = usize::try_from(all * (catch_up - left) / catch_up).unwrap_or(usize::MAX);
             while self.caught_up + CATCH_UP_ROWS <= due || left == 0 && self.caught_up < due {
                 let end = due.min(self.caught_up + CATCH_UP_ROWS);

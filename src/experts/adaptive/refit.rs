@@ -307,13 +307,12 @@ impl State {
         let params = &spec.params.refits;
         let number = self.n_refits + 1;
         let whole = self.buffer.is_whole();
-        let Prepared { steady, made, forgetful, sample, has_exact } = prepared;
-        let mut new = steady;
-        for member in &mut new {
+        let Prepared { members, sample, has_exact } = prepared;
+        let (mut new, made): (Vec<Member>, Vec<_>) = members.into_iter().unzip();
+        for member in new.iter_mut().filter(|member| member.forgetting() >= 1.0) {
             // The exact expert stores rows that are mistaken: where labels come in runs, those of the latest run.
             member.lasts = whole && !member.is_exact();
         }
-        new.extend(forgetful);
         (self.n_refits, self.began, self.follows) = (number, self.met, drifts);
         if new.is_empty() {
             return;
@@ -353,12 +352,13 @@ impl State {
 
     /// Updates the mixture of lasting experts by the prequential predictions of the new ones (from index `first` on) in
     /// the second half of a shuffled sample of all rows.
-    fn weigh_lasting(&mut self, first: usize, made: &[Answers], sample: &Sample) {
+    fn weigh_lasting(&mut self, first: usize, made: &[Option<Answers>], sample: &Sample) {
         let absent = Answers::of_none(sample.y.dim());
         let mut round = Round::default();
         self.lasting_calibration = Calibration::by_prediction(self.outputs());
         for ((i, c), target) in sample.y.indexed_iter().skip(sample.y.len() / 2) {
-            let answers = (0..self.members.len()).map(|e| e.checked_sub(first).and_then(|e| made.get(e)));
+            let answers =
+                (0..self.members.len()).map(|e| e.checked_sub(first).and_then(|e| made.get(e)?.as_ref()));
             let answers = answers.map(|answers| answers.unwrap_or(&absent));
             let state = (&mut self.lasting[c], &mut self.lasting_calibration);
             let target = (*target, |_| *target, sample.weights[i]);

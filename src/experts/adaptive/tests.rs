@@ -781,7 +781,7 @@ fn experts_prepared_ahead_are_those_of_the_sample_and_of_the_rows_since() {
         // The same on this thread, with all that is made of the sample.
         let task = state.task(state.sample(&model.spec), false, 972, &model.spec).unwrap();
         let prepared = task.prepare().unwrap();
-        let mut expected: Vec<Member> = prepared.steady.into_iter().chain(prepared.forgetful).collect();
+        let mut expected: Vec<Member> = prepared.members.into_iter().map(|(member, _)| member).collect();
         model.learn(x.slice(s![810.., ..]), y.slice(s![810.., ..])).unwrap();
         let state = model.known().unwrap();
         assert_eq!((state.n_refits, state.began), (5, 972));

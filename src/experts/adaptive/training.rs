@@ -37,11 +37,9 @@ pub(super) struct Task {
 /// Experts of a refit that have learned its sample.
 #[derive(Clone, Debug)]
 pub(super) struct Prepared {
-    /// Those without forgetting, and their predictions of the shuffled sample.
-    pub steady: Vec<Member>,
-    pub made: Vec<Answers>,
+    /// Each with its predictions of the shuffled sample, which only those without forgetting learn.
+    pub members: Vec<(Member, Option<Answers>)>,
     pub sample: Sample,
-    pub forgetful: Vec<Member>,
     /// Whether there is an exact one.
     pub has_exact: bool,
 }
@@ -52,7 +50,9 @@ impl Task {
         let Self { sample, gradients, drifts, spec, number, .. } = self;
         let params = &spec.params.refits;
         let settings = unless_interrupted(select(sample, gradients.as_ref(), spec))?;
-        let Some(settings) = settings else { return Ok(Prepared::of_none(sample)) };
+        let Some(settings) = settings else {
+            return Ok(Prepared { members: Vec::new(), sample: sample.selected(&[]), has_exact: false });
+        };
         let mut chosen = members(self.age, spec, &settings);
         let mut of_latest = Vec::new();
         // A few rows cannot show whether the relation drifts.
@@ -86,9 +86,11 @@ impl Task {
         // Experts without forgetting learn the sample shuffled, so that stored points do not depend on its order.
         let order = permutation(sample.x.nrows(), *number);
         let shuffled = sample.selected(&order);
-        let (steady, made) = learned(steady, &views.select(&order), &shuffled)?.into_iter().unzip();
-        let forgetful = learned(forgetful, &views, sample)?.into_iter().map(|(member, _)| member).collect();
-        Ok(Prepared { steady, made, sample: shuffled, forgetful, has_exact: rough.is_some() })
+        let steady = learned(steady, &views.select(&order), &shuffled)?;
+        let forgetful = learned(forgetful, &views, sample)?;
+        let steady = steady.into_iter().map(|(member, made)| (member, Some(made)));
+        let members = steady.chain(forgetful.into_iter().map(|(member, _)| (member, None))).collect();
+        Ok(Prepared { members, sample: shuffled, has_exact: rough.is_some() })
     }
 
     /// Whether it adds an exact expert: for labels, in the first `cell_rows` rows. That stays until two refits later, unless
@@ -100,29 +102,10 @@ impl Task {
 }
 
 impl Prepared {
-    fn of_none(sample: &Sample) -> Self {
-        let (steady, made, forgetful) = (Vec::new(), Vec::new(), Vec::new());
-        Self { steady, made, sample: sample.selected(&[]), forgetful, has_exact: false }
-    }
-
     /// Learns further rows. An expert that fails is dropped.
     pub fn learn(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>) {
-        let all = self.steady.iter().chain(&self.forgetful);
-        let views = Views::of(all.map(Member::preprocessing), x);
-        let steady = std::mem::take(&mut self.steady).into_iter().zip(std::mem::take(&mut self.made));
-        let mut all: Vec<_> = steady.map(|(member, made)| (member, Some(made))).collect();
-        all.extend(std::mem::take(&mut self.forgetful).into_iter().map(|member| (member, None)));
-        for (mut member, made) in all {
-            if member.learn(&views, y, Some(weights)).is_ok() {
-                match made {
-                    Some(made) => {
-                        self.steady.push(member);
-                        self.made.push(made);
-                    }
-                    None => self.forgetful.push(member),
-                }
-            }
-        }
+        let views = Views::of(self.members.iter().map(|(member, _)| member.preprocessing()), x);
+        self.members.retain_mut(|(member, _)| member.learn(&views, y, Some(weights)).is_ok());
     }
 }
 
