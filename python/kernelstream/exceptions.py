@@ -21,6 +21,7 @@ __all__ = [
     "OutlierWarning",
     "SentinelWarning",
     "SlowWarning",
+    "UnknownCategoriesWarning",
     "UselessPredictionsWarning",
 ]
 
@@ -39,6 +40,10 @@ class DriftWarning(KernelstreamWarning):
 
 class MovedColumnsWarning(KernelstreamWarning):
     """Columns left the range of the rows before, so that all were rescaled."""
+
+
+class UnknownCategoriesWarning(KernelstreamWarning):
+    """No category of a column of the rows to be predicted is one that was learned."""
 
 
 class UselessPredictionsWarning(KernelstreamWarning):

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Row, cube_mut, matrix, matrix_mut};
-use crate::rows::Rows;
+use crate::rows::{Rows, View};
 use crate::shared::{Shared, Undo};
 use crate::{parse_extra, to_python};
 
@@ -297,6 +297,18 @@ impl Regressor {
             None => x.ask(|x| model.predict(x)),
         };
         Ok(self.model.ask(py, outputs)?.into_pyarray(py))
+    }
+
+    /// Columns of categories none of which is known, in rows X (n, d); sparse ones hold none.
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    fn unknown_categories(&self, py: Python<'_>, X: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+        let x = Rows::of("X", X)?;
+        let x = x.view();
+        let unknown = |model: &AnyModel| match (model.as_table(), x) {
+            (Some(table), View::Dense(x)) => table.unknown_categories(x),
+            _ => Ok(Vec::new()),
+        };
+        self.model.ask(py, unknown)
     }
 
     /// Probabilities of the classes, for rows X (n, d) (n, classes).

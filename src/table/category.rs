@@ -9,12 +9,13 @@ const BITS: u32 = 52;
 const LIMIT: u64 = 1 << BITS;
 
 /// The number of a category in a row: a hash of its text (FNV-1a), so that no list of categories
-/// grows. Two of a thousand categories have the same number in one of 10^10 tables.
+/// grows. Two of a thousand categories have the same number in one of 10^10 tables. White space around
+/// the text does not count, since it is invisible.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "52 bits fit")]
 pub fn category(text: &str) -> f64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    let hash = text.trim().bytes().fold(0xcbf2_9ce4_8422_2325, step);
     ((hash ^ (hash >> BITS)) % LIMIT) as f64
 }
 
@@ -118,6 +119,11 @@ impl Categories {
         self.groups == 0 && self.place(cell).is_none()
     }
 
+    /// Whether a cell is known neither from the warm-up nor from later rows, if categories are distinguished.
+    pub fn is_unknown(&self, cell: f64) -> bool {
+        self.is_new(cell) && !self.later.contains(&cell)
+    }
+
     /// Whether the next category that is not known gets a feature of its own.
     pub fn grows(&self) -> bool {
         self.groups == 0 && self.others > 1 && self.later.len() < self.others
@@ -125,7 +131,7 @@ impl Categories {
 
     /// Whether [`meet`](Self::meet) would give this cell a feature.
     pub fn is_met_by(&self, cell: f64) -> bool {
-        self.grows() && self.is_new(cell) && !self.later.contains(&cell)
+        self.grows() && self.is_unknown(cell)
     }
 
     /// Gives a category that is not known a feature, if one is left.
@@ -217,6 +223,7 @@ mod tests {
         let red = features(&categories, category("red"));
         assert!(red == [1.0, 0.0, 0.0] || red == [0.0, 1.0, 0.0]);
         assert_ne!(features(&categories, category("red")), features(&categories, category("green")));
+        assert_eq!(features(&categories, category(" red\t")), red);
         assert_eq!(features(&categories, category("blue")), [0.0, 0.0, 1.0]);
         assert_eq!(features(&categories, f64::NAN), [0.0; 3]);
         assert_eq!(Categories::from_state(&categories.state(), 32), Some(categories));

@@ -229,6 +229,13 @@ impl Coder {
         }
     }
 
+    /// Whether at least two of these cells are categories, none of which is known.
+    fn knows_none_of(&self, cells: ArrayView1<'_, f64>) -> bool {
+        let Self::Category(categories) = self else { return false };
+        let known = || cells.iter().filter(|cell| !cell.is_nan());
+        known().nth(1).is_some() && known().all(|cell| categories.is_unknown(*cell))
+    }
+
     /// Updates the mean that fills gaps by a cell that was learned.
     fn count(&mut self, kind: &ColumnKind, cell: f64) {
         if let Self::Number { scale, filling: Some(filling), .. } = self {
@@ -406,6 +413,12 @@ impl Encoder {
             _ => Scale::NONE.parts(),
         };
         self.coders.iter().map(parts).map(|[mean, deviation, _]| [mean, deviation]).collect()
+    }
+
+    /// Columns of categories in which at least two rows (n, cells) have a value, but none that is known.
+    pub(super) fn unknown_categories(&self, x: ArrayView2<'_, f64>) -> Vec<usize> {
+        let columns = self.coders.iter().zip(x.columns()).enumerate();
+        columns.filter(|(_, (coder, cells))| coder.knows_none_of(*cells)).map(|(place, _)| place).collect()
     }
 
     /// Whether a warm-up is needed.

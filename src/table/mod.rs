@@ -173,6 +173,13 @@ impl<M: AsModel> Table<M> {
         self.sample.as_ref().map_or_else(Vec::new, |sample| sample.moved.iter().copied().collect())
     }
 
+    /// Indices of the columns of categories in which at least two rows (n, cells) have a value, but none
+    /// that is known: they may be written in another way than in the rows that were learned.
+    pub fn unknown_categories(&self, x: ArrayView2<'_, f64>) -> Result<Vec<usize>> {
+        self.check_asked(x)?;
+        Ok(self.encoder.as_ref().map_or_else(Vec::new, |encoder| encoder.unknown_categories(x)))
+    }
+
     /// Features of rows (n, cells), as the inner model gets them (n, features).
     pub fn features(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         self.check_asked(x)?;

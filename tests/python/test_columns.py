@@ -377,14 +377,14 @@ def test_texts_that_stand_for_nothing_among_objects_are_missing(text, place):
     gap, odd = {"b": whole["b"].copy()}, {"b": whole["b"].copy()}
     gap["b"][place], odd["b"][place] = None, text
     y = np.sin(values)
-    models = [ks.KernelRegressor(missing="fill").partial_fit(frame, y) for frame in (gap, odd)]
+    models = [ks.KernelRegressor(missing="fill").fit(frame, y) for frame in (gap, odd)]
     assert models[1].columns_ == {"b": "number"}
     np.testing.assert_array_equal(models[0].predict(whole), models[1].predict(whole))
     with pytest.raises(ValueError, match=f"row {place}, column"):
-        ks.KernelRegressor().partial_fit(odd, y)
+        ks.KernelRegressor().fit(odd, y)
     odd["b"][place] = "<0.01"
     with pytest.raises(ValueError, match=f"row {place}, column 'b' is '<0.01'"):
-        ks.KernelRegressor(missing="fill").partial_fit(odd, y)
+        ks.KernelRegressor(missing="fill").fit(odd, y)
 
 
 def test_labels_in_lists_are_not_made_texts():
@@ -426,3 +426,51 @@ def test_whole_numbers_that_are_rounded_are_warned_of():
     assert set(model.predict(X[:, None])) == set(labels)
     table(columns={"id": "category"}).fit({"x": X, "id": 2**60 + np.arange(N) % 3}, Y)
     table().fit({"x": X, "id": 2**53 - np.arange(N) % 3}, Y)
+
+
+TOWNS = np.array(["hall", "attic", "cellar"])[np.arange(N) % 3]
+HEIGHTS = X + 3.0 * (TOWNS == "attic")
+LEARNERS = {
+    "regressor": (ks.KernelRegressor, HEIGHTS),
+    "classifier": (ks.KernelClassifier, HEIGHTS > 1.0),
+    "experts": (ks.KernelExperts, HEIGHTS),
+    "classifier of experts": (ks.KernelExpertsClassifier, HEIGHTS > 1.0),
+}
+ORDERED = {"shuffled": np.arange(N), "by category": np.argsort(TOWNS), "sorted": np.argsort(X)}
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.DriftWarning")
+@pytest.mark.parametrize("order", ORDERED)
+@pytest.mark.parametrize("name", LEARNERS)
+def test_categories_none_of_which_was_learned_are_named_once(name, order, tmp_path):
+    make, y = LEARNERS[name]
+    places = ORDERED[order]
+    model = make(missing="fill")
+    model.fit(pd.DataFrame({"x": X, "town": TOWNS}).iloc[places], y[places])
+    others = pd.DataFrame({"x": X[:3], "town": ["Hall", None, "Attic"]})
+    # One that is known, a single row, gaps, and rows to be learned are ordinary.
+    model.predict(pd.DataFrame({"x": X[:3], "town": ["Hall", "Attic", "attic"]}))
+    model.predict(others[:1])
+    model.save(tmp_path / "m")
+    for known in (model, ks.load(tmp_path / "m")):
+        for carrier in (others, pa.Table.from_pandas(others), others.to_dict("records")):
+            known._warned_of_unknown = False
+            with pytest.warns(
+                ks.exceptions.UnknownCategoriesWarning, match="'town' was learned, such as 'Hall'"
+            ):
+                known.predict(carrier)
+            known.predict(carrier)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_white_space_around_categories_does_not_count(name):
+    make, y = LEARNERS[name]
+    model = make().fit({"x": X, "town": TOWNS}, y)
+    padded = np.array([f" {town}\t" if i % 2 else town for i, town in enumerate(TOWNS)])
+    other = make().fit({"x": X, "town": padded}, y)
+    np.testing.assert_array_equal(
+        model.predict({"x": X, "town": padded}), other.predict({"x": X, "town": TOWNS})
+    )
+    assert np.isnan(cells_of(np.array(["  "], object), "category", "town")).all()

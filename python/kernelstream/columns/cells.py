@@ -372,7 +372,7 @@ def _short(value: Any, most: int = 60) -> str:
 
 
 def _is_gap(value: Any) -> bool:
-    if value is None or (isinstance(value, str) and not value):
+    if value is None or (isinstance(value, str) and not value.strip()):
         return True
     if isinstance(value, Decimal):
         return value.is_nan()

@@ -208,7 +208,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             A row is bad; the message names it.
         """
         check_is_fitted(self)
-        return self._predicted(self._rows(X, reset=False))
+        return self._predicted(self._rows_to_predict(X))
 
     def partial_fit_predict(
         self,
@@ -363,7 +363,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             A row is bad; the message names it.
         """
         check_is_fitted(self)
-        outputs: NDArray[np.float64] = self._core.outputs(self._rows(X, reset=False))
+        outputs: NDArray[np.float64] = self._core.outputs(self._rows_to_predict(X))
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     @available_where(_gives_probabilities)
@@ -399,7 +399,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         risk minimization", Annals of Statistics, 2004.
         """
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        rows = self._rows_to_predict(X)
         return cast("NDArray[np.float64]", self._core.probabilities(rows))
 
     @available_where(_gives_probabilities)
@@ -462,7 +462,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
            NeurIPS 2021.
         """
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        rows = self._rows_to_predict(X)
         return cast("NDArray[np.bool_]", self._core.sets(rows, checked_coverage(coverage)))
 
     def _has_settings(self) -> bool:

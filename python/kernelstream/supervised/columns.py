@@ -26,9 +26,10 @@ from kernelstream.columns.cells import (
 from kernelstream.columns.names import name_in
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.validation import finite_rows, refuse_masked, rows_of, whole_number
+from kernelstream.exceptions import UnknownCategoriesWarning
 from kernelstream.supervised.texts import WRITTEN, is_written, read_texts, settled_kind
 
-__all__ = ["Columns", "Kind", "read_rows", "warn_of_rounded"]
+__all__ = ["Columns", "Kind", "read_rows", "warn_of_rounded", "warn_of_unknown"]
 
 Kind: TypeAlias = str | Mapping[str, Any]
 _EXACT = 2**53  # the whole numbers up to it are floats of double precision, all of them
@@ -240,6 +241,25 @@ def warn_of_rounded(what: str, values: Any, remedy: str) -> None:
         return
     if numbers.max() > _EXACT or numbers.min() < -_EXACT:
         advise(f"{what} holds whole numbers beyond 2**53, which are rounded: {remedy}")
+
+
+def warn_of_unknown(estimator: Any, X: Any, rows: Any) -> None:
+    """Warn, once, of a column none of whose categories was learned, in rows to be predicted."""
+    known = columns_of(estimator)
+    of_text = any(kind["type"] == "category" for kind in known.kinds.values())
+    if estimator._warned_of_unknown or not of_text or issparse(rows):
+        return
+    for place in estimator._core.unknown_categories(rows)[:1]:
+        columns = _named(_known_columns(X, known), known)[1] or np.asarray(X, object).T
+        row = int(np.argmin(np.isnan(rows[:, place])))
+        name, value = list(known.kinds)[place], np.asarray(columns[place], object)[row]
+        estimator._warned_of_unknown = True
+        advise(
+            f"none of the categories of column {name!r} was learned, such as {value!r} in row "
+            f"{row}: they are predicted as one that is not known, unless they are written as in "
+            "the rows that were learned",
+            UnknownCategoriesWarning,
+        )
 
 
 def _known_columns(X: Any, known: Columns) -> Any:

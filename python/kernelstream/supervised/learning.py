@@ -36,7 +36,7 @@ def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **ho
         A parameter is bad, or classes are missing or none.
     """
     model.n_features_in_ = n_features
-    model._warned_of_weights = False
+    model._warned_of_weights = model._warned_of_unknown = False
     model._begin_targets(targets, classes, **{"complete": False, **how})
     model._core = model._new_core()
 

@@ -24,7 +24,7 @@ from kernelstream.estimators.explanation import Explanation
 from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.process import kernel_of, regularization_of
 from kernelstream.estimators.validation import Rows, Source
-from kernelstream.supervised.columns import Columns, Kind, columns_of, read_rows
+from kernelstream.supervised.columns import Columns, Kind, columns_of, read_rows, warn_of_unknown
 from kernelstream.supervised.explaining import explain_rows
 from kernelstream.supervised.learning import begin, learn, learn_rows
 from kernelstream.supervised.onnx_graph import onnx_model
@@ -63,6 +63,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     _columns: Columns
     # One warning is enough for a stream.
     _warned_of_weights = False
+    _warned_of_unknown = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -366,6 +367,11 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
         return read_rows(self, X, reset=reset)
+
+    def _rows_to_predict(self, X: Any) -> Any:
+        rows = self._rows(X, reset=False)
+        warn_of_unknown(self, X, rows)
+        return rows
 
     def _row(self, x: Any) -> Any:
         return columns_of(self).row(x)

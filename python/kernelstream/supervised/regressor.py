@@ -289,7 +289,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             A row is bad (the message names it), or the learner does not know deviations.
         """
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        rows = self._rows_to_predict(X)
         if return_cov:
             if return_std:
                 raise ValueError(
@@ -365,7 +365,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         """
         limits = checked_bounds(bounds)
         check_is_fitted(self)
-        ends = self._core.interval(self._rows(X, reset=False), checked_coverage(coverage))
+        ends = self._core.interval(self._rows_to_predict(X), checked_coverage(coverage))
         return self._ends(ends.reshape(len(ends), -1, 2)).clip(*limits)
 
     def partial_fit_predict_interval(
@@ -533,7 +533,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         check_is_fitted(self)
         count = whole_number("n_samples", n_samples)
         source = check_random_state(random_state)
-        return draws_of(self, self._rows(X, reset=False), count, source, noise=noise)
+        return draws_of(self, self._rows_to_predict(X), count, source, noise=noise)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Any:
         given = sample_weight is not None and not isinstance(sample_weight, str)
@@ -570,7 +570,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         after that (``Ridge(prediction="awv")``, a radius that it is kept within) is left out.
         """
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        rows = self._rows_to_predict(X)
         slopes = cast("NDArray[np.float64]", self._core.gradient(rows))
         return slopes[:, 0] if self._single else slopes
 
