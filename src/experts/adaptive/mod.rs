@@ -9,7 +9,7 @@
 //! of the errors, or columns out of range, cause a refit on the latest rows. Under lasting drift,
 //! more experts with forgetting are added. Isolated outliers are winsorized. Trees,
 //! also on logarithms (`log_trees.rs`), and regression on the nearest rows (`nearest.rs`) stand beside the kernel experts
-//! (`tree_stage.rs`). Scheduled refits are prepared ahead on another thread (`preparation.rs`).
+//! (`tree_stage`). Scheduled refits are prepared ahead on another thread (`preparation.rs`).
 
 mod agop;
 mod answering;

@@ -1,0 +1,181 @@
+//! Selection of scale, bandwidth and regularization by the first pairs.
+//!
+//! Candidates are judged by their purpose: kernel ridge regression on one part of the pairs
+//! forecasts functions of the next states of the others. The functions are the same for all
+//! candidates: the state, and Gaussian test functions at forty distant states, so that rare states
+//! count as much as common ones. These functions keep noise from deciding where little of the next
+//! state is predictable.
+//!
+//! In a record that comes to rest only distinct states are used; since maps are linear near a fixed
+//! point, a linear kernel is a further candidate, judged by the state alone. It is one too where
+//! pairs are few.
+
+mod candidates;
+mod inputs;
+mod judge;
+
+use ndarray::{ArrayView2, Axis, CowArray, s};
+
+use candidates::{Candidate, Rows, median_distance};
+pub(super) use inputs::is_chosen;
+use inputs::{InputBandwidths, with_longer_bandwidths};
+use judge::Judge;
+
+use super::params::DynamicsParams;
+use super::{DynamicsSpec, Units, rest};
+use crate::basis::BasisSpec;
+use crate::error::Result;
+use crate::kernel::{KernelSpec, PointSet};
+use crate::koopman::{DictionariesSpec, KoopmanSpec};
+use crate::learner::LearnerSpec;
+use crate::linalg::evenly_spaced;
+
+/// Result of the selection.
+pub(super) struct Choice {
+    pub operator: KoopmanSpec,
+    pub units: Units,
+}
+
+/// Operator and scale for such states, given pairs `x` (n, d + k) and `next` (n, d) with delays.
+pub(super) fn choose(
+    spec: &DynamicsSpec,
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+) -> Result<Choice> {
+    let inputs = InputBandwidths::of(spec, x.slice(s![.., next.ncols()..]));
+    let params = &spec.params.selection;
+    let blocks = spec.delays.blocks();
+    let width = next.ncols() / blocks;
+    let states = ndarray::concatenate![Axis(0), x.slice(s![.., ..width]), next.slice(s![.., ..width])];
+    let each = Units::each(states.view());
+    let common = each.common().repeated(blocks);
+    let each = each.repeated(blocks);
+    let scales = match (spec.standardize, spec.choice.bandwidth) {
+        (false, _) => vec![Units::default()],
+        (true, false) => vec![each.clone()],
+        (true, true) => vec![common, each.clone()],
+    };
+    let mut operator = spec.operator.clone();
+    operator.control = inputs.first();
+    let moving = if spec.choice.bandwidth { moving(&spec.params, x, next, width) } else { None };
+    let (chosen_by, their_next) = match &moving {
+        Some(rows) => (x.select(Axis(0), rows).into(), next.select(Axis(0), rows).into()),
+        None => (CowArray::from(x), CowArray::from(next)),
+    };
+    let found = if spec.choice.bandwidth {
+        best(spec, &inputs, (&scales, &each), chosen_by.view(), their_next.view())?
+    } else {
+        None
+    };
+    // Few pairs determine little more than a linear map.
+    let few = spec.choice.bandwidth && x.nrows() < params.few_pairs;
+    if let (true, Some(found)) = (moving.is_some() || few, &found) {
+        let linear = linear(spec, &each, chosen_by.view(), their_next.view())?;
+        if let Some((regularization, error)) =
+            linear.filter(|(_, error)| *error <= params.linear * found.near)
+        {
+            operator.kernel = affine();
+            if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
+                let determined = chosen_by.nrows() >= spec.params.rows_per_unknown * (chosen_by.ncols() + 1);
+                let small = determined || error < params.exact;
+                ridge.regularization = if small {
+                    params.linear_regularization
+                } else {
+                    params.stream_regularization * regularization
+                };
+            }
+            // d + 1 states span all functions of a linear kernel.
+            if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries))
+            {
+                *tolerance = tolerance.min(params.linear_regularization);
+            }
+            return Ok(Choice { operator, units: each });
+        }
+    }
+    let less = params.stream_regularization;
+    let Some(found) = found else {
+        let units = scales.into_iter().next_back().unwrap_or_default();
+        return Ok(Choice { operator, units });
+    };
+    operator.kernel = KernelSpec::Gaussian { bandwidth: Some(found.bandwidth) };
+    operator.control.clone_from(&found.control);
+    if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
+        ridge.regularization = (less * found.regularization).max(params.regularizations[0]);
+        if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries)) {
+            *tolerance = tolerance.min(found.detail.max(params.regularizations[0] / less));
+        }
+    }
+    Ok(Choice { operator, units: scales[found.scale].clone() })
+}
+
+/// The kernel of affine functions of the state.
+fn affine() -> KernelSpec {
+    KernelSpec::Polynomial { degree: 1, scale: None, offset: 1.0 }
+}
+
+/// Rows used for selection in a record that comes to rest; `None` if it does not, or if there are
+/// too few.
+fn moving(
+    params: &DynamicsParams,
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+    width: usize,
+) -> Option<Vec<usize>> {
+    let rows = evenly_spaced(x.nrows(), params.max_rows);
+    if rows.len() < params.selection.few_pairs {
+        return None;
+    }
+    let (now, then) = (x.slice(s![.., ..width]), next.slice(s![.., ..width]));
+    let median = median_distance(now.select(Axis(0), &rows).view());
+    let rows = rest::rests(now, then, median, &params.rest)
+        .then(|| rest::distinct(x, params.max_rows, &params.rest))?;
+    (rows.len() >= params.selection.few_pairs).then_some(rows)
+}
+
+/// Best regularization of a linear kernel for the next state, and its error as a share of the
+/// variance; `None` with inputs.
+fn linear(
+    spec: &DynamicsSpec,
+    each: &Units,
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+) -> Result<Option<(f64, f64)>> {
+    if spec.operator.control.is_some() {
+        return Ok(None);
+    }
+    let params = &spec.params.selection;
+    let judge = Judge::new(&each.scaled(next).into_owned(), |i| i % 2 == 1);
+    let rows = each.scaled(x);
+    let gram =
+        affine().resolve(rows.ncols())?.similarities_of_rows(&PointSet::gather(rows.view()), rows.view());
+    Ok(judge.least_error(gram.as_faer(), &params.regularizations))
+}
+
+/// The `ALD` tolerance that both dictionaries have in common, if any.
+pub(super) fn tolerance_of(dictionaries: &mut DictionariesSpec) -> Option<&mut f64> {
+    match dictionaries {
+        DictionariesSpec::Shared(BasisSpec::Ald { tolerance, .. }) => Some(tolerance),
+        _ => None,
+    }
+}
+
+/// The best bandwidths of inputs, and the [best](Rows::best) scale and bandwidth of states with them.
+fn best(
+    spec: &DynamicsSpec,
+    inputs: &InputBandwidths,
+    scales: (&[Units], &Units),
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+) -> Result<Option<Candidate>> {
+    let params = &spec.params.selection;
+    if x.nrows() < params.min_pairs {
+        return Ok(None);
+    }
+    let Some(rows) = Rows::new(spec, scales, x, next) else { return Ok(None) };
+    let Some(mut found) = rows.best(inputs.first())? else { return Ok(None) };
+    if !inputs.searched.is_empty() {
+        found = with_longer_bandwidths(&rows, inputs, found)?;
+    }
+    rows.detail(&mut found)?;
+    Ok(Some(found))
+}

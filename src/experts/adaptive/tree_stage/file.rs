@@ -1,0 +1,152 @@
+//! The trees in a model file.
+
+use super::{Combination, GIVEN_UP, TERMS, TreeStage};
+use crate::error::{Error, Result};
+use crate::experts::adaptive::AdaptiveSpec;
+use crate::experts::adaptive::log_trees::LogTrees;
+use crate::experts::adaptive::nearest::Nearest;
+use crate::learner::LogOdds;
+use crate::persist::{Reader, Writer};
+use crate::trees::{Boosted, Gradual, Tree};
+
+impl TreeStage {
+    pub fn write(&self, out: &mut Writer) {
+        if self.capacity == 0 {
+            return;
+        }
+        out.counts("trees.counts", &[self.age, self.grown, self.fitted, self.forest.len() as u64]);
+        out.counts("trees.numbers", &self.rows.numbers);
+        let width = self.stored_width();
+        out.matrix("trees.rows", self.rows.numbers.len(), width, &self.rows.values);
+        for (t, tree) in self.forest.iter().enumerate() {
+            tree.write(&format!("trees.forest.{t}"), out);
+        }
+        if let Some(boosted) = &self.boosted {
+            boosted.write("trees.boosted", out);
+        }
+        // Trees in the making are finished, and come when they would have come.
+        if let Some(fitting) = &self.fitting {
+            let (boosted, rows) = fitting.rest();
+            out.counts("trees.fitting", &[rows]);
+            boosted.write("trees.fitting", out);
+        }
+        if let Some(nearest) = &self.nearest {
+            nearest.write(out);
+        } else if self.nearest_given_up {
+            out.counts("trees.nearest.given_up", &[1]);
+        }
+        if self.logs_fitted > 0 {
+            out.counts("trees.logs.fitted", &[self.logs_fitted]);
+        }
+        self.logs.write(out);
+        if let Some(growing) = &self.growing {
+            let (trees, rows) = growing.rest();
+            out.counts("trees.growing", &[rows, trees.len() as u64]);
+            for (t, tree) in trees.iter().enumerate() {
+                tree.write(&format!("trees.growing.{t}"), out);
+            }
+        }
+        for (c, combined) in self.combined.iter().enumerate() {
+            let numbers = match combined {
+                Combination::Mean(mixture) => mixture.numbers(),
+                Combination::Odds(odds) => odds.numbers(),
+            };
+            out.vector(&format!("trees.mixture.{c}"), &numbers);
+        }
+    }
+
+    /// What [`write`](Self::write) wrote, for a stream of `met` rows that count.
+    pub fn read(
+        (features, outputs): (usize, usize),
+        met: u64,
+        spec: &AdaptiveSpec,
+        from: &Reader<'_>,
+    ) -> Result<Self> {
+        let mut new = Self::new(features, outputs, spec);
+        if new.capacity == 0 {
+            return Ok(new);
+        }
+        let [age, grown, fitted, trees] = from.counts("trees.counts")?;
+        (new.age, new.grown, new.fitted) = (age, grown, fitted);
+        new.rows.numbers = from.all_counts("trees.numbers")?;
+        let (n, width) = (new.rows.numbers.len(), new.stored_width());
+        new.rows.values = from.matrix_of("trees.rows", n, width)?;
+        let forest = spec.params.trees.forest_trees.min(grown);
+        let sound = age <= met
+            && age.min(new.capacity as u64) == n as u64
+            && fitted <= age
+            && grown <= new.due_in_groups(u64::MAX)
+            && trees == forest
+            && new.rows.numbers.iter().all(|number| *number < met)
+            && new.rows.values.chunks_exact(width).all(|row| row[width - 1] >= 0.0);
+        if !sound {
+            return Err(Error::file("trees.counts are not those of its rows"));
+        }
+        for t in 0..trees {
+            new.forest.push(Tree::read(&format!("trees.forest.{t}"), (new.row_width(), outputs), from)?);
+        }
+        let making = |name: &str| Error::file(format!("{name} are none that are made after its rows"));
+        if from.has("trees.fitting") {
+            let [rows] = from.counts("trees.fitting")?;
+            if rows == 0 || fitted == 0 {
+                return Err(making("trees.fitting"));
+            }
+            let boosted = Boosted::read("trees.fitting", (features, outputs), from)?;
+            new.fitting = Some(Gradual::Made(boosted, rows));
+        } else if from.has("trees.growing") {
+            let [rows, trees] = from.counts("trees.growing")?;
+            let most = new.due_in_groups(u64::MAX);
+            let is_due = (spec.params.trees.forest_trees..=most).contains(&grown.saturating_add(trees));
+            if rows == 0 || !(1..=most).contains(&trees) || !is_due {
+                return Err(making("trees.growing"));
+            }
+            let read = |t| Tree::read(&format!("trees.growing.{t}"), (new.row_width(), outputs), from);
+            new.growing = Some(Gradual::Made((0..trees).map(read).collect::<Result<_>>()?, rows));
+        }
+        let is_grown = grown >= spec.params.trees.forest_trees;
+        if is_grown || fitted > 0 && new.fitting.is_none() {
+            new.boosted = Some(Boosted::read("trees.boosted", (features, outputs), from)?);
+        }
+        new.nearest_given_up = from.has("trees.nearest.given_up");
+        if new.nearest_given_up {
+            let [_] = from.counts("trees.nearest.given_up")?;
+        } else if from.has("trees.nearest") {
+            new.nearest = Some(Nearest::read(features, &new.rows, width, from)?);
+        }
+        if new.are_labels && (new.nearest_given_up || new.nearest.is_some()) {
+            return Err(Error::file("trees.nearest are none of labels"));
+        }
+        if from.has("trees.logs.fitted") {
+            [new.logs_fitted] = from.counts("trees.logs.fitted")?;
+            new.logs = LogTrees::read((features, outputs), from)?;
+            let are_due = !new.are_labels
+                && new.boosted.is_some()
+                && (new.logs_fitted == GIVEN_UP || (1..=fitted).contains(&new.logs_fitted));
+            if !are_due || new.logs.are_fitted() && (new.fitting.is_some() || new.growing.is_some()) {
+                return Err(making("trees.logs"));
+            }
+        }
+        if new.boosted.is_none() && new.growing.is_some() {
+            return Err(Error::file("trees.counts have a forest without boosted trees"));
+        }
+        if is_grown {
+            for c in 0..outputs {
+                let mut combined = new.combination(c);
+                let name = format!("trees.mixture.{c}");
+                match &mut combined {
+                    Combination::Mean(mixture) => {
+                        mixture.resume(&from.vector(&name, mixture.numbers().len())?)?;
+                    }
+                    Combination::Odds(odds) => {
+                        odds.resume(&from.vector(&name, LogOdds::<TERMS>::NUMBERS)?);
+                        if !odds.is_sound() {
+                            return Err(Error::file(format!("{name} is none of labels")));
+                        }
+                    }
+                }
+                new.combined.push(combined);
+            }
+        }
+        Ok(new)
+    }
+}
