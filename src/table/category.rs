@@ -26,7 +26,8 @@ pub(super) fn is_category(cell: f64) -> bool {
 }
 
 /// Most features that are kept for categories after the warm-up: if rows so far came category by
-/// category, if all had the same one, and if they came in a random order.
+/// category, if all had the same one, and if they came in a random order, in which two categories
+/// rarely become more.
 const RESERVE_IN_RUNS: usize = 64;
 const RESERVE_OF_ONE: usize = 8;
 const RESERVE: usize = 8;
@@ -178,8 +179,7 @@ fn distinct(cells: &[f64]) -> Vec<f64> {
     seen
 }
 
-/// Number of features for categories after these cells: in random order, as many as first came in
-/// their second half.
+/// Number of features for categories after these cells.
 fn expected_others(cells: &[f64], seen: &[f64]) -> usize {
     let n = cells.len() as f64;
     let changes = cells.windows(2).filter(|pair| pair[0].to_bits() != pair[1].to_bits()).count();
@@ -192,8 +192,10 @@ fn expected_others(cells: &[f64], seen: &[f64]) -> usize {
         RESERVE_OF_ONE
     } else if (changes as f64) < RUNS * expected {
         (16 * seen.len()).min(RESERVE_IN_RUNS)
+    } else if seen.len() == 2 {
+        1
     } else {
-        (seen.len() - distinct(&cells[..cells.len() / 2]).len()).clamp(1, RESERVE)
+        seen.len().min(RESERVE)
     }
 }
 
@@ -259,7 +261,7 @@ mod tests {
         let in_turn: Vec<usize> = (0..200).map(|i| i % 5).collect();
         let late: Vec<usize> = (0..200).map(|i| if i < 100 { i % 5 } else { i % 8 }).collect();
         let others = [in_runs, in_turn, late, vec![0; 200]].map(|names| of(&names).others);
-        assert_eq!(others, [RESERVE_IN_RUNS, 1, 3, RESERVE_OF_ONE]);
+        assert_eq!(others, [RESERVE_IN_RUNS, 5, RESERVE, RESERVE_OF_ONE]);
     }
 
     #[test]

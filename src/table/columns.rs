@@ -68,7 +68,7 @@ fn most_categories() -> usize {
 }
 
 fn usual_parts() -> Vec<TimePart> {
-    vec![TimePart::Day, TimePart::Week, TimePart::Year]
+    vec![TimePart::Day, TimePart::Week, TimePart::Year, TimePart::Trend]
 }
 
 /// A column and its name.
@@ -130,10 +130,18 @@ impl Default for ColumnsSpec {
 /// Encoder of one column, learned in the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 enum Coder {
-    Number { scale: Scale, indicator: bool, filling: Option<Filling> },
+    Number {
+        scale: Scale,
+        indicator: bool,
+        filling: Option<Filling>,
+    },
     Category(Categories),
     Boolean,
-    Time { elapsed: Scale },
+    /// Whether rows do not come in the order of these times, so that they have a trend.
+    Time {
+        elapsed: Scale,
+        dated: bool,
+    },
 }
 
 impl Coder {
@@ -154,7 +162,12 @@ impl Coder {
                 Self::Category(Categories::of(cells, *max_size, reserve))
             }
             ColumnKind::Boolean {} => Self::Boolean,
-            ColumnKind::Time { .. } => Self::Time { elapsed: Scale::of(&numbers(cells).collect::<Vec<_>>()) },
+            ColumnKind::Time { parts, .. } => {
+                let known: Vec<f64> = numbers(cells).collect();
+                let elapsed = Scale::of(&known);
+                let dated = parts.contains(&TimePart::Trend) && !elapsed.is_constant() && !in_order(&known);
+                Self::Time { elapsed, dated }
+            }
         }
     }
 
@@ -163,8 +176,8 @@ impl Coder {
             (Self::Number { indicator, .. }, _) => 1 + usize::from(*indicator),
             (Self::Category(categories), _) => categories.width(),
             (Self::Boolean, _) => 1,
-            (Self::Time { .. }, ColumnKind::Time { parts, .. }) => {
-                parts.iter().map(|part| part.width()).sum()
+            (Self::Time { dated, .. }, ColumnKind::Time { parts, .. }) => {
+                parts.iter().map(|part| part.width(*dated)).sum()
             }
             (Self::Time { .. }, _) => 0,
         }
@@ -172,7 +185,7 @@ impl Coder {
 
     fn scale(&self) -> Option<&Scale> {
         match self {
-            Self::Number { scale, .. } | Self::Time { elapsed: scale } => Some(scale),
+            Self::Number { scale, .. } | Self::Time { elapsed: scale, .. } => Some(scale),
             Self::Category(_) | Self::Boolean => None,
         }
     }
@@ -195,7 +208,7 @@ impl Coder {
                 }
                 scale.meet(value);
             }
-            Self::Time { elapsed } => elapsed.meet(cell),
+            Self::Time { elapsed, .. } => elapsed.meet(cell),
             Self::Category(categories) => categories.meet(cell),
             Self::Boolean => {}
         }
@@ -213,14 +226,16 @@ impl Coder {
 
     /// Whether cells have left the scale: the mean of the numbers, clipped at [`LIMIT`] deviations,
     /// is off by more than [`SHIFT`], their mean square exceeds [`SPREAD`], or more than [`NEW`] of
-    /// the categories are new.
+    /// the categories are new, or the first gaps are as many.
     fn is_left_by(&self, kind: &ColumnKind, cells: ArrayView1<'_, f64>) -> bool {
         let elapses = matches!(kind, ColumnKind::Time { parts, .. } if parts.contains(&TimePart::Elapsed));
         match self {
+            // Where there were no gaps, the indicator of the column is missing.
+            Self::Number { filling: Some(_), indicator: false, .. } if share_of_gaps(cells) > NEW => true,
             Self::Number { scale, .. } if scaled(kind) => {
                 has_left(scale, cells.iter().map(|cell| straightened_as(kind, *cell)))
             }
-            Self::Time { elapsed } if elapses => has_left(elapsed, cells.iter().copied()),
+            Self::Time { elapsed, dated } if elapses || *dated => has_left(elapsed, cells.iter().copied()),
             Self::Category(categories) => {
                 let new = cells.iter().filter(|cell| !cell.is_nan() && categories.is_new(**cell)).count();
                 new as f64 > NEW * cells.len() as f64
@@ -260,11 +275,11 @@ impl Coder {
             }
             Self::Category(categories) => categories.encode(cell, out),
             Self::Boolean => out[0] = if cell.is_nan() { 0.0 } else { 2.0 * cell - 1.0 },
-            Self::Time { elapsed } => {
+            Self::Time { elapsed, dated } => {
                 let ColumnKind::Time { parts, .. } = kind else { return };
                 let mut rest = out;
                 for part in parts {
-                    let (own, others) = rest.split_at_mut(part.width());
+                    let (own, others) = rest.split_at_mut(part.width(*dated));
                     part.encode(cell, elapsed, own);
                     rest = others;
                 }
@@ -283,7 +298,11 @@ impl Coder {
             }
             Self::Category(categories) => categories.state(),
             Self::Boolean => Vec::new(),
-            Self::Time { elapsed } => elapsed.parts().to_vec(),
+            Self::Time { elapsed, dated } => {
+                let mut state = elapsed.parts().to_vec();
+                state.extend(dated.then(|| number(true)));
+                state
+            }
         }
     }
 
@@ -303,8 +322,14 @@ impl Coder {
                 Categories::from_state(state, *max_size).map(Self::Category)
             }
             (ColumnKind::Boolean {}, []) => Some(Self::Boolean),
-            (ColumnKind::Time { .. }, &[mean, deviation, constant]) => {
-                Some(Self::Time { elapsed: Scale::from_parts([mean, deviation, constant])? })
+            (ColumnKind::Time { parts, .. }, &[mean, deviation, constant, ref dated @ ..]) => {
+                let elapsed = Scale::from_parts([mean, deviation, constant])?;
+                let dated = match *dated {
+                    [] => false,
+                    [dated] if parts.contains(&TimePart::Trend) => flag(dated)?,
+                    _ => return None,
+                };
+                Some(Self::Time { elapsed, dated })
             }
             _ => None,
         }
@@ -318,8 +343,23 @@ const SHIFT: f64 = 0.5;
 const SPREAD: f64 = 2.0;
 const LIMIT: f64 = 3.0;
 
-/// Share of new categories at which categories are learned again.
+/// Fewest times of which the order is judged, and the share of steps forward, and of steps back, above which there is none.
+const MIN_TIMES: usize = 8;
+const EITHER_WAY: f64 = 0.1;
+
+/// Whether rows come in the order of these times, from first to last or from last to first, or are too few to tell.
+fn in_order(times: &[f64]) -> bool {
+    let steps = |are: fn(f64, f64) -> bool| times.windows(2).filter(|pair| are(pair[0], pair[1])).count();
+    let fewer = steps(|now, then| then > now).min(steps(|now, then| then < now));
+    times.len() < MIN_TIMES || (fewer as f64) < EITHER_WAY * times.len() as f64
+}
+
+/// Share of new categories, or of the first gaps, at which the columns are learned again.
 const NEW: f64 = 0.05;
+
+fn share_of_gaps(cells: ArrayView1<'_, f64>) -> f64 {
+    cells.iter().filter(|cell| cell.is_nan()).count() as f64 / cells.len().max(1) as f64
+}
 
 fn has_left(scale: &Scale, values: impl Iterator<Item = f64>) -> bool {
     let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
@@ -409,7 +449,7 @@ impl Encoder {
     #[must_use]
     pub fn scales(&self) -> Vec<[f64; 2]> {
         let parts = |coder: &Coder| match coder {
-            Coder::Number { scale, .. } => scale.parts(),
+            Coder::Number { scale, .. } | Coder::Time { elapsed: scale, dated: true } => scale.parts(),
             _ => Scale::NONE.parts(),
         };
         self.coders.iter().map(parts).map(|[mean, deviation, _]| [mean, deviation]).collect()
@@ -427,7 +467,7 @@ impl Encoder {
             ColumnKind::Number { scale, .. } => *scale || self.spec.gaps == Gaps::Fill,
             ColumnKind::Category { .. } => true,
             ColumnKind::Boolean {} => false,
-            ColumnKind::Time { parts, .. } => parts.contains(&TimePart::Elapsed),
+            ColumnKind::Time { parts, .. } => parts.iter().any(|part| part.is_scaled()),
         };
         if self.spec.named.is_empty() {
             learns(&self.spec.each)

@@ -20,7 +20,14 @@ pub enum TimePart {
     /// seen, where a stationary kernel cannot extrapolate: for trends with a linear kernel, or to
     /// forget by distance.
     Elapsed,
+    /// The same, within three deviations, where the rows of the warm-up do not come in the order of
+    /// these times: dates of birth or of sale, and any times that were shuffled. Where rows come in
+    /// their order, nothing.
+    Trend,
 }
+
+/// Deviations within which a trend is known.
+const LIMIT: f64 = 3.0;
 
 impl TimePart {
     /// Period in seconds.
@@ -29,13 +36,22 @@ impl TimePart {
             Self::Day => Some(86_400.0),
             Self::Week => Some(7.0 * 86_400.0),
             Self::Year => Some(365.242_5 * 86_400.0),
-            Self::Elapsed => None,
+            Self::Elapsed | Self::Trend => None,
         }
     }
 
-    /// Number of features.
-    pub(super) fn width(self) -> usize {
-        if self.period().is_some() { 2 } else { 1 }
+    /// Number of features, where rows are `dated` or come in the order of time.
+    pub(super) fn width(self, dated: bool) -> usize {
+        match self {
+            Self::Day | Self::Week | Self::Year => 2,
+            Self::Elapsed => 1,
+            Self::Trend => usize::from(dated),
+        }
+    }
+
+    /// Whether it depends on the scale of the times.
+    pub(super) fn is_scaled(self) -> bool {
+        self.period().is_none()
     }
 
     /// Features of a time: sine and cosine of each period, so that midnight is beside midnight; all
@@ -50,7 +66,8 @@ impl TimePart {
                 let angle = TAU * (time.rem_euclid(period) / period);
                 (out[0], out[1]) = angle.sin_cos();
             }
-            None => out[0] = elapsed.apply(time),
+            None if self == Self::Elapsed => out[0] = elapsed.apply(time),
+            None => out.fill(elapsed.apply(time).clamp(-LIMIT, LIMIT)),
         }
     }
 }

@@ -19,6 +19,7 @@ __all__ = ["onnx_model"]
 Floats = NDArray[np.float64]
 
 _PERIODS = {"day": 86_400.0, "week": 7 * 86_400.0, "year": 365.2425 * 86_400.0}
+_TREND = 3.0  # deviations within which the core knows a trend
 # Lowest opset with ReduceSum and Clip in this form; runtimes of 2022 support it.
 _OPSET, _ML_OPSET, _IR = 17, 3, 8
 
@@ -137,7 +138,7 @@ class _Column:
         firsts = [*core.first_features, core.features(np.zeros((0, width))).shape[1]]
         self._own = slice(firsts[place], firsts[place + 1])
         self.width = firsts[place + 1] - firsts[place]
-        self.mean = float(core.scales[0][place, 0])
+        self.mean, self.deviation = (float(part) for part in core.scales[0][place])
         self._core, self._place, self._n = core, place, width
 
     def features(self, *cells: float) -> Floats:
@@ -240,8 +241,13 @@ def _time(graph: _Graph, cell: str, column: _Column) -> str:
     parts: list[str] = []
     for part in column.kind["parts"]:
         period = _PERIODS.get(part)
-        if period is None:
+        if part == "elapsed":
             parts.append(_elapsed(graph, cell, column, len(parts)))
+            continue
+        if period is None:  # the trend, which times in order do not have
+            parts += (
+                _trend(graph, cell, column) if (column.mean, column.deviation) != (0.0, 1.0) else []
+            )
             continue
         turn = graph.add(
             "Mul", graph.add("Mod", cell, np.array(period), fmod=1), np.array(math.tau / period)
@@ -254,6 +260,13 @@ def _time(graph: _Graph, cell: str, column: _Column) -> str:
     if not column.fills:
         return value
     return graph.add("Where", graph.add("IsNaN", cell), np.array(0.0), value)
+
+
+def _trend(graph: _Graph, cell: str, column: _Column) -> list[str]:
+    scaled = graph.add(
+        "Div", graph.add("Sub", cell, np.array(column.mean)), np.array(column.deviation)
+    )
+    return [graph.add("Clip", scaled, np.array(-_TREND), np.array(_TREND))]
 
 
 def _elapsed(graph: _Graph, cell: str, column: _Column, feature: int) -> str:

@@ -127,9 +127,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     - ``{"type": "category", "max_size": 128}``: each category of the warm-up is a feature of 0 or
       1, and so is any other; if there are more than ``max_size``, they share this many features,
       of which each has two, by its hash.
-    - ``{"type": "time", "parts": ["day", "week", "year"]}``: the time of the day, of the week and
-      of the year as sine and cosine; ``"elapsed"`` is the time itself, standardized, which is
-      always outside the range seen, where a stationary kernel cannot extrapolate.
+    - ``{"type": "time", "parts": ["day", "week", "year", "trend"]}``: the time of the day, of the
+      week and of the year as sine and cosine; and where rows of the warm-up do not come in the
+      order of these times, as dates of birth or of sale, the time itself, standardized, within
+      three deviations. ``"elapsed"`` is that in any order and without bounds: where rows come in
+      the order of time it is always outside the range seen, where a stationary kernel cannot
+      extrapolate.
     - Booleans are -1 and 1.
 
     A value of the warm-up that lies more than 10,000 times further from its column's median than

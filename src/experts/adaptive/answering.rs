@@ -2,6 +2,7 @@
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
+use super::first_rows::FirstRows;
 use super::state::State;
 use super::tree_stage::{Predicted, TreeStage};
 use crate::error::Result;
@@ -55,8 +56,10 @@ impl State {
             let rows = start..x.nrows().min(start + AT_ONCE);
             let (x, mut prequential) = (x.slice(s![rows.clone(), ..]), prequential.rows(rows));
             if self.mixtures.is_empty() {
+                let first = self.first_rows();
                 for (i, c) in self.places(x) {
-                    prequential.record((i, c), self.mean[c], |_| self.spread(c), f64::NAN, &self.calibration);
+                    let (made, _) = self.of_first(first.as_ref(), x.row(i), c);
+                    prequential.record((i, c), made, |_| self.spread(c), f64::NAN, &self.calibration);
                 }
                 prequential.record_novelty(std::iter::repeat_n(1.0, x.nrows()));
             } else {
@@ -99,6 +102,26 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// A linear function of the first few rows, before the first refit; `None` if the mean is as good.
+    pub fn first_rows(&self) -> Option<FirstRows> {
+        if self.met >= self.params.refits.first_rows || !self.members.is_empty() {
+            return None;
+        }
+        let is_margin = self.loss.is_margin();
+        FirstRows::of(&if is_margin { self.buffer.sample() } else { self.buffer.tame_sample(&self.params) })
+    }
+
+    /// The prediction of that, or the mean, and whether it has a slope.
+    pub fn of_first(&self, first: Option<&FirstRows>, x: ArrayView1<'_, f64>, c: usize) -> (f64, bool) {
+        let Some(first) = first else { return (self.mean[c], false) };
+        let (made, has_slope) = first.predict(x, c);
+        if self.loss.is_margin() {
+            (made.clamp(-1.0, 1.0), has_slope && made.abs() < 1.0)
+        } else {
+            (made, has_slope)
+        }
     }
 
     /// The trees, where the query is for the next row.
@@ -160,7 +183,10 @@ impl State {
     pub fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         let (k, p) = (self.members.len(), self.outputs());
         if k == 0 {
-            out.copy_from_slice(&self.mean);
+            let first = self.first_rows();
+            for (c, out) in out.iter_mut().enumerate() {
+                (*out, _) = self.of_first(first.as_ref(), x.into(), c);
+            }
             return Ok(());
         }
         with_scratch(|scratch| {
@@ -215,8 +241,14 @@ impl State {
         let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
         let mut predictions = Array2::zeros((x.nrows(), self.outputs()));
         if self.mixtures.is_empty() {
-            // Before the first refit the mean of the targets is predicted everywhere.
-            predictions.outer_iter_mut().for_each(|mut row| row.assign(&ArrayView1::from(&self.mean)));
+            let first = self.first_rows();
+            for (i, c) in self.places(x) {
+                let (made, has_slope) = self.of_first(first.as_ref(), x.row(i), c);
+                predictions[(i, c)] = made;
+                if let (Some(first), true) = (&first, has_slope) {
+                    out.slice_mut(s![i, c, ..]).assign(&first.slopes(c));
+                }
+            }
             return Ok((out, predictions));
         }
         let any = self.answers_any_of(x);

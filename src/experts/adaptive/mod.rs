@@ -15,6 +15,7 @@ mod agop;
 mod answering;
 mod buffer;
 mod file;
+mod first_rows;
 mod log_trees;
 mod main_effects;
 mod member;

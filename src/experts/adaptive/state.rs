@@ -172,6 +172,7 @@ impl State {
             self.trees.predict(x.iter().copied(), &of_kernels, &mut said);
             targets.clear();
             let novelty = self.members.last().map_or(0.0, |member| member.out_of_range(x));
+            let first = self.first_rows();
             for (c, target) in y.iter().enumerate() {
                 let spread = self.spread(c);
                 let limited = |mixed: f64| self.limits.limited(c, mixed, *target);
@@ -201,8 +202,9 @@ impl State {
                     }
                     next
                 } else {
+                    let (made, _) = self.of_first(first.as_ref(), x, c);
+                    prequential.record((i, c), made, |_| spread, f64::NAN, &self.calibration);
                     let mean = self.mean[c];
-                    prequential.record((i, c), mean, |_| spread, f64::NAN, &self.calibration);
                     let target = limited(mean);
                     if weight > 0.0 {
                         self.calibration.meet(c, mean, (raw[(i, c)], target), spread);
