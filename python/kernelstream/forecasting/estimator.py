@@ -16,17 +16,21 @@ from kernelstream.components.base import as_json
 from kernelstream.estimators.availability import attribute_of
 from kernelstream.estimators.base import StreamEstimator
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
-from kernelstream.estimators.validation import rows_of, whole_number
+from kernelstream.estimators.validation import whole_number
 from kernelstream.forecasting.skill import Mixtures
 from kernelstream.koopman.estimator import Koopman, fitted_operator
 from kernelstream.koopman.inputs import joined_pieces, numbers_of_inputs, refuse_gaps
 from kernelstream.koopman.learning import Warned, core_spec, reporting, warn_of_learned
 from kernelstream.koopman.queries import span_of
 from kernelstream.koopman.skill import Skill, skill_of, steps_of
+from kernelstream.koopman.times import LastTimes, Reading, last_times, state_of_times
 from kernelstream.koopman.trajectories import (
     as_trajectories,
-    check_trajectories,
+    check_lengths,
+    check_states,
     naming_states,
+    rows_of_states,
+    trajectories_as_given,
     warn_of_codes,
 )
 
@@ -130,7 +134,8 @@ class Forecaster(StreamEstimator):
     times_ : ndarray of shape (n_horizons,)
         The horizons in units of ``operator.time_step``.
     n_states_ : int
-        Number of states learned: an interrupted call is resumed with the next.
+        Number of states learned, those filled in included: an interrupted call is resumed with the
+        next.
     n_seen_ : int
         Number of pairs that the operator has learned, of states with their delays.
     n_stored_ : int
@@ -170,6 +175,7 @@ class Forecaster(StreamEstimator):
 
     n_features_in_: int
     _input_names: list[str] | None
+    _times: LastTimes | None
 
     def __init__(
         self,
@@ -199,7 +205,7 @@ class Forecaster(StreamEstimator):
         Parameters
         ----------
         T : array-like of shape (n_times, n_features), or several
-            As in `partial_fit`.
+            As in `partial_fit`: short gaps between times are filled, and longer ones split.
         y : None
             Not used; for pipelines.
         inputs : array-like of shape (n_times, n_inputs), or several, optional
@@ -242,7 +248,10 @@ class Forecaster(StreamEstimator):
         T : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
 or sequence of array-likes of shape (n_times, n_features)
             The next states of the trajectory, one or more; or several trajectories, of which the
-            first continues the one before.
+            first continues the one before. Where a frame has an index of times, gaps of one or two
+            rows between evenly spaced times are filled linearly, while at most about one row in
+            five is, and longer ones begin another trajectory, also after the last time of the call
+            before.
         y : None
             Not used; for pipelines.
         inputs : array-like of shape (n_times, n_inputs), or several, optional
@@ -262,8 +271,9 @@ or sequence of array-likes of shape (n_times, n_features)
         Raises
         ------
         ValueError, TypeError
-            A row is invalid (the message names it), or a new trajectory is not longer than the
-            lag; the model is unchanged.
+            A row is invalid (the message names it), a time is there twice or not after the last
+            one that is continued, or a new trajectory is not longer than the lag; the model is
+            unchanged.
         KeyboardInterrupt
             Ctrl-C; the states processed until then stay learned (see ``n_states_``).
         """
@@ -276,9 +286,11 @@ or sequence of array-likes of shape (n_times, n_features)
         self, T: Any, inputs: Any, *, continued: bool, verbose: bool, begins: bool = False
     ) -> None:
         reset = not self.__sklearn_is_fitted__()
+        last = last_times(self) if continued else None
+        reading = Reading(trajectories_as_given(T), last)
         pieces = [
-            rows_of(self, piece, reset=reset and i == 0, named=False)
-            for i, piece in enumerate(as_trajectories(T))
+            rows_of_states(self, one.rows, reset=reset and i == 0, named=False)
+            for i, one in enumerate(reading.given)
         ]
         operator = self._operator(_width_of(inputs))
         self._check_inputs(inputs, operator.n_inputs, reset=reset)
@@ -289,15 +301,19 @@ or sequence of array-likes of shape (n_times, n_features)
         names = getattr(self, "feature_names_in_", None)
         # A trajectory of single components may begin with a single state.
         continued_or_begun = continued or (begins and by_component)
-        check_trajectories(pieces, lag, continued=continued_or_begun, span=span, names=names)
+        check_states(pieces, names)
+        filled = reading.fill(pieces)
+        check_lengths(filled, lag, continued=continued_or_begun, span=span)
         if reset:
             self._core = _core.Koopman(json.dumps(self._core_spec(operator)))
-        n_states = sum(map(len, pieces))
+        n_states = sum(map(len, filled))
         with (
             naming_states(pieces, names, operator.n_inputs),
             reporting(self, n_states, "states", verbose=verbose) as report,
         ):
-            self._core.follow(pieces, lag, continued, report)
+            self._core.follow(filled, lag, continued and not reading.begins, report)
+        self._times = reading.last(self._core, filled)
+        reading.warn()
         warn_of_codes(pieces, names, operator.n_inputs)
 
     def _check_inputs(self, inputs: Any, expected: int, *, reset: bool) -> None:
@@ -536,10 +552,10 @@ n_inputs), optional
         if X is None:
             return cast(FloatArray, ask(None, self._acting(inputs, 1), lag=lag, first=0))
         if np.ndim(X) != 3:
-            states = self._rows(X, reset=False)
+            states = rows_of_states(self, X, reset=False)
             under = self._acting(inputs, len(states))
             return cast(FloatArray, ask(states, under, lag=lag, first=0))
-        histories = [self._rows(one, reset=False) for one in np.asarray(X)]
+        histories = [rows_of_states(self, one, reset=False) for one in np.asarray(X)]
         acting = [None] * len(histories) if inputs is None else list(np.asarray(inputs))
         if len(acting) != len(histories):
             raise ValueError(f"{len(histories)} histories, but inputs for {len(acting)}")
@@ -629,7 +645,7 @@ n_inputs), optional
                 "skill is for systems without inputs: compare forecast(X, inputs=...) with the "
                 "states that follow"
             )
-        pieces = [self._rows(piece, reset=False) for piece in as_trajectories(T)]
+        pieces = [rows_of_states(self, piece, reset=False) for piece in as_trajectories(T)]
         return skill_of(self._mixtures(), pieces)
 
     def _mixtures(self, width: int | None = None) -> Mixtures:
@@ -649,7 +665,9 @@ n_inputs), optional
         if X is None:
             return cast(FloatArray, self._core.forecast_rows(self._core.latest(), lag)[-1:])
         states = [X] if not span_of(operator) or np.ndim(X) != 3 else list(np.asarray(X))
-        rows = [self._core.forecast_rows(self._rows(one, reset=False), lag) for one in states]
+        rows = [
+            self._core.forecast_rows(rows_of_states(self, one, reset=False), lag) for one in states
+        ]
         return (
             rows[0]
             if len(rows) == 1 and states[0] is X
@@ -678,7 +696,8 @@ n_inputs), optional
 
     def _state(self) -> dict[str, Any]:
         names = vars(self).get("_input_names")
-        return super()._state() | ({} if names is None else {"input_names": names})
+        named = {} if names is None else {"input_names": names}
+        return super()._state() | named | state_of_times(self)
 
     def _params(self) -> dict[str, Any]:
         params: dict[str, Any] = self.get_params(deep=False)
@@ -699,4 +718,5 @@ n_inputs), optional
             model.n_features_in_ = core.n_features
         model._set_feature_names(state["feature_names"], core.n_features)
         model._input_names = state.get("input_names")
+        model._times = LastTimes.from_state(state.get("times"), core)
         return model

@@ -24,7 +24,6 @@ from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.validation import (
     located_error,
     numbers_of,
-    rows_of,
     sample_weights,
     whole_number,
 )
@@ -47,12 +46,15 @@ from kernelstream.koopman.queries import (
     span_of,
 )
 from kernelstream.koopman.remedies import warn_of_growth, warn_of_other_units
+from kernelstream.koopman.times import LastTimes, Reading, last_times, state_of_times
 from kernelstream.koopman.trajectories import (
-    as_trajectories,
-    check_trajectories,
+    check_lengths,
+    check_states,
     flat_weights,
     naming_states,
     paired,
+    rows_of_states,
+    trajectories_as_given,
     warn_of_codes,
     weights_of_pairs,
 )
@@ -230,6 +232,7 @@ class Koopman(
     }
 
     n_features_in_: int
+    _times: LastTimes | None
 
     def __init__(
         self,
@@ -410,7 +413,10 @@ class Koopman(
         ----------
         T : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
 or sequence of array-likes of shape (n_times, n_features)
-            One trajectory or several. Those of at most `lag` states give no pair.
+            One trajectory or several. Those of at most `lag` states give no pair. Where a frame has
+            an index of times, gaps of one or two rows between evenly spaced times are filled
+            linearly, while at most about one row in five is, and longer ones begin another
+            trajectory, with ``continued=True`` also after the last time of the call before.
         continued : bool, default=False
             The first trajectory continues the last one of the previous call (the first call
             begins one).
@@ -428,8 +434,9 @@ or sequence of array-likes of shape (n_times, n_features)
         Raises
         ------
         ValueError, TypeError
-            A row is invalid (the message names it), no trajectory is longer than `lag` (unless
-            continued), or there is nothing to continue; the model is unchanged.
+            A row is invalid (the message names it), a time is there twice or not after the last
+            one that is continued, no trajectory is longer than `lag` (unless continued), or there
+            is nothing to continue; the model is unchanged.
         KeyboardInterrupt
             Ctrl-C; the pairs processed until then stay learned (see ``n_seen_``). What follows the
             second state of the last one can be learned with ``continued=True``.
@@ -498,7 +505,7 @@ or sequence of array-likes of shape (n_times, n_features)
         self, X: Any, X_next: ArrayLike, inputs: Any, weights: Any, *, verbose: bool
     ) -> None:
         reset = not self.__sklearn_is_fitted__()
-        before = joined(self._rows(X, reset=reset), inputs, control_width(self))
+        before = joined(rows_of_states(self, X, reset=reset), inputs, control_width(self))
         after = numbers_of(X_next, "X_next", estimator=self)
         scores.warn_of_lag(before, after, whole_number("lag", self.lag))
         warn_of_other_units(before[:, : after.shape[1]] if after.ndim == 2 else before, after)
@@ -533,33 +540,39 @@ or sequence of array-likes of shape (n_times, n_features)
                 f"lag must be 1 with n_inputs={n_inputs}, got {lag}; learn pairs instead"
             )
         reset = not self.__sklearn_is_fitted__()
+        last = last_times(self) if continued else None
+        reading = Reading(trajectories_as_given(T), last)
         pieces = [
-            rows_of(self, piece, reset=reset and i == 0, named=False)
-            for i, piece in enumerate(as_trajectories(T))
+            rows_of_states(self, one.rows, reset=reset and i == 0, named=False)
+            for i, one in enumerate(reading.given)
         ]
         pieces = joined_pieces(pieces, inputs, n_inputs)
         names = getattr(self, "feature_names_in_", None)
-        check_trajectories(pieces, lag, continued=continued, span=span_of(self), names=names)
+        check_states(pieces, names)
+        filled = reading.fill(pieces)
+        check_lengths(filled, lag, continued=continued, span=span_of(self))
         if reset:
             self._core = self._new_core()
         if weights is not None:
-            self._learn_weighted(pieces, weights, lag, verbose=verbose)
+            self._learn_weighted(filled, weights_of_pairs(reading, weights, lag), verbose=verbose)
+            reading.warn()
             return
-        n_states = sum(map(len, pieces))
+        n_states = sum(map(len, filled))
         with (
             naming_states(pieces, names, n_inputs),
             reporting(self, n_states, "states", verbose=verbose) as report,
         ):
-            self._core.follow(pieces, lag, continued, report)
+            self._core.follow(filled, lag, continued and not reading.begins, report)
+        self._times = reading.last(self._core, filled)
+        reading.warn()
         warn_of_codes(pieces, names, n_inputs)
 
     def _learn_weighted(
-        self, pieces: list[FloatArray], weights: Any, lag: int, *, verbose: bool
+        self, pieces: list[FloatArray], counts: FloatArray, *, verbose: bool
     ) -> None:
         if span_of(self):
             raise ValueError("sample_weight needs states without delays: set n_delays=0")
-        counts = weights_of_pairs(pieces, weights, lag)
-        before, after = paired(pieces, lag, may_be_empty=False)
+        before, after = paired(pieces, whole_number("lag", self.lag), may_be_empty=False)
         width = before.shape[1] - control_width(self)
         self._learn_rows(before, after[:, :width], counts, verbose=verbose)
 
@@ -765,7 +778,12 @@ or sequence of array-likes of shape (n_times, n_features)
         tail = state.get("tail")
         if tail is not None:  # in files of before it was the core's
             core.resume_trajectory(np.array(tail, dtype=np.float64).reshape(len(tail), -1))
-        return super()._from_state(core, state)
+        model = super()._from_state(core, state)
+        model._times = LastTimes.from_state(state.get("times"), core)
+        return model
+
+    def _state(self) -> dict[str, Any]:
+        return super()._state() | state_of_times(self)
 
 
 def fitted_operator(operator: Koopman, core: Any) -> Koopman:

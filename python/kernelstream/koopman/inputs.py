@@ -16,7 +16,8 @@ from kernelstream.estimators.validation import (
     refuse_objects,
     refuse_times,
 )
-from kernelstream.koopman.trajectories import as_trajectories
+from kernelstream.koopman.times import Reading
+from kernelstream.koopman.trajectories import trajectories_as_given
 
 __all__ = [
     "joined",
@@ -121,7 +122,7 @@ def joined_pieces(pieces: list[FloatArray], inputs: Any, width: int) -> list[Flo
     _required(inputs, width)
     if not width:
         return pieces
-    acting = as_trajectories(inputs)
+    acting = [one.rows for one in Reading(trajectories_as_given(inputs)).given]
     lengths = [len(piece) for piece in pieces]
     if len(acting) == 1 < len(pieces) and len(acting[0]) == sum(lengths):
         # Trajectories that were split at gaps of their times.

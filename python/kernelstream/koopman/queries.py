@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.rank import Rank
-from kernelstream.estimators.validation import as_float64, rows_of, whole_number
+from kernelstream.estimators.validation import as_float64, whole_number
+from kernelstream.koopman.trajectories import rows_of_states
 
 __all__ = [
     "ComplexArray",
@@ -123,7 +124,7 @@ def states_of(model: Operator, X: ArrayLike) -> FloatArray:
         Nothing has been learned yet, or a row is invalid.
     """
     check_is_fitted(model)
-    return cast(FloatArray, rows_of(model, X, reset=False))
+    return rows_of_states(model, X, reset=False)
 
 
 def queried(model: Operator, X: ArrayLike) -> FloatArray:

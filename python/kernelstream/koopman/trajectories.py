@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -12,33 +11,44 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.sentinels import find_sentinel
-from kernelstream.estimators.validation import as_float64
+from kernelstream.estimators.validation import as_float64, rows_of
 from kernelstream.exceptions import DataError, SentinelWarning
-from kernelstream.koopman.calendars import find_calendar
+from kernelstream.koopman.times import Reading, read_times
 
 __all__ = [
     "as_trajectories",
-    "check_trajectories",
+    "check_lengths",
+    "check_states",
     "naming_states",
     "paired",
+    "rows_of_states",
+    "trajectories_as_given",
     "warn_of_codes",
     "weights_of_pairs",
 ]
 
 FloatArray = NDArray[np.float64]
 
-# A difference of times above this multiple of the usual one is a gap.
-_GAP = 1.5
-
 
 def as_trajectories(given: Any) -> list[Any]:
-    """Split an argument into single trajectories.
+    """Split an argument into single trajectories, also at every gap of their times.
 
     Raises
     ------
     ValueError
         The argument contains no trajectory, looks like one of fields or like a pair of states, or
         its times do not increase.
+    """
+    return [piece for one in trajectories_as_given(given) for piece in read_times(one)]
+
+
+def trajectories_as_given(given: Any) -> list[Any]:
+    """Split an argument into single trajectories.
+
+    Raises
+    ------
+    ValueError
+        The argument contains no trajectory, or looks like one of fields or like a pair of states.
     """
     if isinstance(given, np.ndarray):
         if given.ndim == 3:
@@ -53,7 +63,28 @@ def as_trajectories(given: Any) -> list[Any]:
         trajectories = [given]
     if not trajectories:
         raise ValueError("the list of trajectories is empty: at least one is needed")
-    return [piece for one in trajectories for piece in _without_gaps(one)]
+    return trajectories
+
+
+def rows_of_states(estimator: Any, states: Any, *, reset: bool, named: bool = True) -> FloatArray:
+    """Give the states of one trajectory as rows, with their width and names of columns checked.
+
+    Raises
+    ------
+    ValueError, TypeError
+        They are not rows of real numbers, or have another width or other names.
+    """
+    ndim = getattr(states, "ndim", None)
+    if isinstance(states, list | tuple) and len(states) and np.ndim(states[0]) == 0:
+        ndim = 1
+    if ndim == 1:
+        name = getattr(states, "name", None)
+        column = f'frame[["{name if isinstance(name, str) else "a"}"]]'
+        raise ValueError(
+            f"states must have shape (n, n_components), got ({len(states)},). Reshape your data: "
+            f"pass one column as X[:, None] or {column}, and a single state as X[None]"
+        )
+    return cast(FloatArray, rows_of(estimator, states, reset=reset, named=named))
 
 
 def _are_signals(given: Sequence[Any]) -> bool:
@@ -79,34 +110,6 @@ def _refuse_pairs(given: Sequence[Any]) -> None:
         )
 
 
-def _without_gaps(frame: Any) -> list[Any]:
-    """Split a data frame where its index of times has a gap."""
-    index: Any = getattr(frame, "index", None)
-    if getattr(index, "tz", None) is not None:
-        # Steps are those of instants, days those of the zone's clocks.
-        times, clocks = index.tz_convert(None).to_numpy(), index.tz_localize(None).to_numpy()
-    else:
-        times = clocks = getattr(index, "values", None)
-    if getattr(getattr(times, "dtype", None), "kind", "") != "M" or len(frame) < 3:
-        return [frame]
-    instants = np.asarray(times).astype("datetime64[us]").astype(np.int64)
-    steps: NDArray[Any] = np.diff(instants)
-    if (steps < 0).any():
-        row = int(np.argmax(steps < 0)) + 1
-        raise ValueError(
-            f"the index of times decreases at row {row}, {times[row]}: sort the rows, "
-            "T.sort_index(), or drop the index, T.reset_index(drop=True)"
-        )
-    # Business days, months and the like are even steps of a calendar, also beside gaps.
-    if getattr(index, "freqstr", None) or getattr(index, "inferred_freq", None):
-        return [frame]
-    if (calendar := find_calendar(clocks)) is not None:
-        steps = np.diff(calendar.position(clocks))
-    gaps = np.flatnonzero(steps > _GAP * np.median(steps)) + 1
-    edges = [0, *gaps.tolist(), len(frame)]
-    return [frame.iloc[a:b] for a, b in pairwise(edges)]
-
-
 def _refuse_field(shape: tuple[int, ...]) -> None:
     """Refuse an array of many short trajectories of wide states: it is probably a field."""
     first, second, third = shape
@@ -119,20 +122,13 @@ def _refuse_field(shape: tuple[int, ...]) -> None:
         )
 
 
-def check_trajectories(
-    pieces: list[FloatArray],
-    lag: int,
-    *,
-    continued: bool,
-    span: int = 0,
-    names: Sequence[Any] | None = None,
-) -> None:
-    """Refuse trajectories that cannot be learned.
+def check_states(pieces: list[FloatArray], names: Sequence[Any] | None = None) -> None:
+    """Refuse states that are not finite.
 
     Raises
     ------
     ValueError
-        A state is not finite (the message names it), or there is no pair, although one is required.
+        One is not; the message names it.
     """
     for i, piece in enumerate(pieces):
         bad = np.argwhere(~np.isfinite(piece))
@@ -141,9 +137,19 @@ def check_trajectories(
             where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
             raise ValueError(
                 f"{where} contains {piece[row, column]} at row {row}, "
-                f"{_named(column, names, piece.shape[1])}: "
-                "split it there, or impute the value, before learning"
+                f"{_named(column, names, piece.shape[1])}: impute the value, or pass the parts "
+                f"before and after it as a list of trajectories, [T[:{row}], T[{row + 1}:]]"
             )
+
+
+def check_lengths(pieces: list[FloatArray], lag: int, *, continued: bool, span: int = 0) -> None:
+    """Refuse trajectories that are all too short for a pair.
+
+    Raises
+    ------
+    ValueError
+        There is no pair, although one is required.
+    """
     longest = max((len(piece) for piece in pieces), default=0)
     if longest <= lag + span and not continued:
         delays = f" with delays over {span} steps" if span else ""
@@ -247,7 +253,7 @@ def flat_weights(weights: ArrayLike | Sequence[ArrayLike]) -> FloatArray:
 
 
 def weights_of_pairs(
-    pieces: list[FloatArray], weights: ArrayLike | Sequence[ArrayLike], lag: int
+    reading: Reading, weights: ArrayLike | Sequence[ArrayLike], lag: int
 ) -> FloatArray:
     """Give the weight of the first state of each pair.
 
@@ -257,10 +263,10 @@ def weights_of_pairs(
         There are not as many weights as states.
     """
     flat = flat_weights(weights)
-    lengths = [len(piece) for piece in pieces]
+    lengths = [len(one.rows) for one in reading.given]
     if len(flat) != sum(lengths):
         raise ValueError(
             f"{sum(lengths)} states, but {len(flat)} weights: one is needed for each state"
         )
-    parts = np.split(flat, np.cumsum(lengths)[:-1])
-    return np.concatenate([part[:-lag] for part in parts if len(part) > lag])
+    parts = reading.fill(np.split(flat[:, None], np.cumsum(lengths)[:-1]))
+    return np.concatenate([part[:-lag, 0] for part in parts if len(part) > lag])

@@ -38,15 +38,13 @@ from kernelstream.exceptions import MissingPackageWarning, SentinelWarning, Slow
 from kernelstream.forecasting import Forecaster
 from kernelstream.forecasting.estimator import delays_of
 from kernelstream.koopman import Koopman
+from kernelstream.koopman.filling import MOST_FILLED
 
 __all__ = ["Dynamics"]
 
 _FIRST_ROWS, _MOST_ROWS, _SHARE = 256, 4096, 4  # of a batch: a share of the rows before
 _TAIL = 5000  # states for the scores of the spectrum
 _PAST = 200  # rows at the end of a file from which the forecast starts
-
-# Gaps of at most this many rows are filled: another trajectory has lost its season.
-_FILLED = 2
 
 
 @dataclass
@@ -113,7 +111,7 @@ class Dynamics:
                 judged = sorted({1, *self._steps[-1:]})
                 self._judge = Judge(judged, len(self._names), coverage)
                 self._cutter = Cutter(
-                    None if self.time is None else columns.kinds[self.time], fill=_FILLED
+                    None if self.time is None else columns.kinds[self.time], fill=MOST_FILLED
                 )
                 bar = stack.enter_context(ProgressBar(Extent(sources).total, console=self.console))
                 try:

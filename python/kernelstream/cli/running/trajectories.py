@@ -10,17 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.koopman.calendars import Calendar, find_calendar
+from kernelstream.koopman.filling import LONG, count_missing, insert_rows
 
 __all__ = ["Cutter", "Piece", "Tail"]
 
 FloatArray = NDArray[np.float64]
 
 # Differences within these multiples of the usual one are one step.
-_SHORT, _LONG = 0.5, 1.5
-# Gaps are filled if they are this close to a whole number of steps.
-_WHOLE = 0.25
-# Rows that may be filled for each complete one, and besides: of more, most would be made up.
-_FILLED, _FIRST = 0.25, 10
+_SHORT, _LONG = 0.5, LONG
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0}
 
 
@@ -134,7 +131,9 @@ class Cutter:
         ended = breaks & cuts & (between == 0)
         ended[0] &= self._open
         self.n_gaps += int(np.count_nonzero(ended))
-        states, filled = self._with_filled(states[rows], absent)
+        complete = states[rows]
+        states, filled = insert_rows(complete, absent, self._before)
+        self._before = complete[-1]
         starts = (np.cumsum(absent + 1) - 1)[cuts]
         for part in np.split(np.arange(len(states)), starts):
             if not len(part):
@@ -146,34 +145,12 @@ class Cutter:
 
     def _absent(self, steps: FloatArray) -> NDArray[np.int64]:
         """Give the number of rows to be filled in before each."""
-        whole = np.rint(steps)
-        fits = (whole >= 2.0) & (whole <= self._fill + 1.0) & (np.abs(steps - whole) <= _WHOLE)
-        fits[0] &= self._open
-        absent = np.where(fits, whole - 1.0, 0.0).astype(np.int64)
-        filled = self.n_filled
-        for row in np.flatnonzero(absent):
-            if filled + absent[row] > _FIRST + _FILLED * (self._complete + row):
-                absent[row] = 0
-            filled += absent[row]
+        if not self._open:
+            steps = np.append(np.nan, steps[1:])
+        absent = count_missing(steps, self._fill, n_complete=self._complete, n_filled=self.n_filled)
         self._complete += len(steps)
-        return absent
-
-    def _with_filled(
-        self, complete: FloatArray, absent: NDArray[np.int64]
-    ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Give the rows with those filled in, and which these are."""
-        before = np.roll(complete, 1, axis=0)
-        before[0] = complete[0] if self._before is None else self._before
-        self._before = complete[-1]
         self.n_filled += int(absent.sum())
-        # Each row ends `steps` rows, of which the others are filled in.
-        steps = np.repeat(absent + 1, absent + 1)
-        last = np.repeat(np.cumsum(absent + 1), absent + 1)
-        step = np.arange(1, len(steps) + 1) - last + steps
-        here, there = (np.repeat(ends, absent + 1, axis=0) for ends in (before, complete))
-        filled = step < steps
-        between = here + (step / steps)[:, None] * (there - here)
-        return np.where(filled[:, None], between, there), filled
+        return absent
 
     def _find_calendar(self, times: NDArray[Any]) -> None:
         """Find whether the first times are those of a calendar."""

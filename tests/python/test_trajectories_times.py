@@ -1,0 +1,155 @@
+"""Trajectories with an index of times: short gaps are filled, and calls are continued in time."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelstream as ks
+from kernelstream.koopman.times import Reading
+
+N = 240
+HOURS = np.arange(N + 24)
+STATES = 50 + 10 * np.sin(2 * np.pi * HOURS / 24) + np.random.default_rng(0).normal(size=N + 24)
+WHOLE = pd.DataFrame({"a": STATES[:N]}, pd.date_range("2024-01-01", periods=N, freq="h"))
+
+
+def without(*rows):
+    return WHOLE.drop(WHOLE.index[list(rows)])
+
+
+def linear(frame):
+    return frame.asfreq("h").interpolate()
+
+
+def count(model):
+    """Count what was learned: states, or pairs of them."""
+    return model.n_states_ if isinstance(model, ks.Forecaster) else model.n_seen_
+
+
+def filled(frame):
+    reading = Reading([frame])
+    return [len(one) for one in reading.fill([one.rows.to_numpy() for one in reading.given])]
+
+
+@pytest.mark.parametrize("rows", [[1], [1, 2], [120], [120, 121], [N - 8], [N - 3, N - 2], [3, 99]])
+@pytest.mark.parametrize("model", [ks.Forecaster([1, 6]), ks.Koopman(ks.Gaussian(10.0))])
+def test_short_gaps_are_filled_linearly(rows, model):
+    gappy, known = (type(model)(**model.get_params(deep=False)) for _ in range(2))
+    gappy.fit(without(*rows))
+    known.fit(linear(without(*rows)))
+    assert gappy.n_seen_ == known.n_seen_
+    if isinstance(model, ks.Forecaster):
+        np.testing.assert_allclose(gappy.forecast(), known.forecast(), rtol=1e-6)
+    else:
+        np.testing.assert_allclose(gappy.dictionary_, known.dictionary_, rtol=1e-9)
+
+
+def test_a_hole_near_the_end_keeps_the_season():
+    model = ks.Forecaster([6]).fit(without(N - 8))
+    assert abs(model.forecast()[0, 0, 0] - STATES[N + 5]) < 4
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_longer_gaps_split(zone):
+    frame = without(100, 101, 102, 150).tz_localize(zone)
+    assert filled(frame) == [100, 137]
+    months = pd.DataFrame({"a": range(60)}, pd.date_range("2010-01-01", periods=60, freq="MS"))
+    assert filled(months.drop(months.index[[20, 40, 41, 42]])) == [40, 17]
+
+
+def test_inputs_and_weights_are_filled_beside_the_states():
+    heat = np.arange(N)[:, None] * 1.0
+    left_out = np.delete(heat, 120, axis=0)
+    for inputs in (left_out, pd.DataFrame(left_out, without(120).index)):
+        model = ks.Forecaster([1]).fit(without(120), inputs=inputs)
+        known = ks.Forecaster([1]).fit(linear(without(120)), inputs=heat)
+        np.testing.assert_allclose(model.forecast(inputs=[5.0]), known.forecast(inputs=[5.0]))
+    weighted = ks.Koopman(ks.Gaussian(10.0)).fit(without(120), sample_weight=np.ones(N - 1))
+    assert weighted.n_seen_ == N - 1
+
+
+@pytest.mark.parametrize("sizes", [[80] * 3, [1] * 30, [118, 1, 1, 119]])
+@pytest.mark.parametrize("missing", [[], [119], [120], [119, 120], [5]])
+def test_chunks_equal_one_call(sizes, missing):
+    frame = without(*missing)
+    one, chunks = ks.Forecaster([1, 6]).partial_fit(frame), ks.Forecaster([1, 6])
+    first = 0
+    for size in [*sizes, N]:
+        if first < len(frame):
+            chunks.partial_fit(frame[first : first + size])
+        first += size
+    assert one.n_states_ == chunks.n_states_ == N
+    np.testing.assert_allclose(chunks.forecast(), one.forecast(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("carry", ["as it is", "pickle", "file"])
+@pytest.mark.parametrize(
+    "model", [ks.Forecaster([1]), ks.Forecaster([1], candidates=False), ks.Koopman()]
+)
+def test_times_are_continued_across_calls(carry, model, tmp_path):
+    model = type(model)(**model.get_params(deep=False)).fit(WHOLE[:100])
+    if carry == "pickle":
+        model = pickle.loads(pickle.dumps(model))
+    if carry == "file":
+        model.save(tmp_path / "m")
+        model = ks.load(tmp_path / "m")
+    learn = model.partial_fit if isinstance(model, ks.Forecaster) else model.partial_fit_trajectory
+    before = count(model)
+    with pytest.raises(ValueError, match=r"2024-01-05 01:00:00 to 2024-01-05 03.*T\[3:\]"):
+        learn(WHOLE[97:120], continued=True)
+    assert count(model) == before
+    learn(WHOLE[102:110], continued=True)  # two rows are filled
+    assert count(model) == before + 10
+    # Another trajectory, which gives one pair less than states.
+    less = not isinstance(model, ks.Forecaster)
+    learn(WHOLE[120:121], continued=True)
+    assert count(model) == before + 11 - less
+    learn(WHOLE[121:123], continued=True)
+    assert count(model) == before + 13 - less
+    learn(WHOLE[:10], continued=False)
+    assert count(model) == before + 23 - 2 * less
+
+
+def test_states_without_times_end_what_is_known_of_times():
+    model = ks.Forecaster([1]).fit(WHOLE[:100])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names
+        model.partial_fit(WHOLE[100:102].to_numpy())
+    model.partial_fit(WHOLE[50:60])
+    assert model.n_states_ == 112
+
+
+def test_times_that_occur_twice_are_refused():
+    double = pd.concat([WHOLE, WHOLE]).sort_index()
+    for model in (ks.Forecaster([1]), ks.Koopman()):
+        with pytest.raises(ValueError, match=r"2024-01-01 00:00:00 twice.*groupby\(level=0\)"):
+            model.fit(double)
+
+
+def test_many_gaps_are_warned_of_once():
+    kept = WHOLE.index.hour < 18
+    with pytest.warns(
+        ks.exceptions.KernelstreamWarning, match=r"9 gaps.*asfreq\(\.\.\.\)"
+    ) as all_of:
+        ks.Forecaster([1]).fit(WHOLE[kept])
+    assert sum("gaps" in str(one.message) for one in all_of) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ks.Forecaster([1]).fit(without(*range(20, 60)))
+        ks.Forecaster([1]).fit(without(20, 60, 61))
+
+
+@pytest.mark.parametrize("model", [ks.Forecaster([1]), ks.Koopman()])
+def test_messages_of_states_name_the_remedy(model):
+    for flat in (WHOLE["a"], STATES, STATES.tolist()):
+        with pytest.raises(ValueError, match=r"got \(\d+,\)\. Reshape your data.*X\[:, None\]"):
+            model.fit(flat)
+    broken = WHOLE.copy()
+    broken.iloc[7] = np.nan
+    with pytest.raises(ValueError, match=r"nan at row 7.*\[T\[:7\], T\[8:\]\]"):
+        model.fit(broken)
