@@ -304,11 +304,13 @@ def _check_order(steps: Counts, index: Any) -> None:
 
 def _check_new(instants: Times, last: LastTimes, index: Any) -> None:
     if (known := int(np.count_nonzero(instants <= last.instants[-1]))) > 0:
-        first = index[0] if known == 1 else f"{index[0]} to {index[known - 1]}"
+        until = type(index)(last.clocks[-1:])[0]
+        what = f"time {index[0]}, row 0, is"
+        if known > 1:
+            what = f"times {index[0]} to {index[known - 1]}, rows 0 to {known - 1}, are"
         raise ValueError(
-            f"time{'s' * (known > 1)} {first} (row{'s' * (known > 1)} up to {known - 1}) are not "
-            f"after the last one learned, {last.clocks[-1]}: pass the rows after it, "
-            f"T[{known}:], or begin another trajectory, continued=False"
+            f"{what} not after the last one learned, {until}: pass the rows after it, T[{known}:], "
+            "or begin another trajectory, continued=False"
         )
 
 
@@ -320,7 +322,7 @@ def _is_even(index: Any) -> bool:
     if (steps == steps[:1]).all():
         return True
     with warnings.catch_warnings():
-        # Of pandas 3, about the type of the frequency, which is not used here.
+        # Pandas 3 warns of the type of the frequency, which is not used here.
         warnings.simplefilter("ignore", DeprecationWarning)
         return bool(getattr(index, "inferred_freq", None))
 
