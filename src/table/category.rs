@@ -30,7 +30,7 @@ pub(super) fn is_category(cell: f64) -> bool {
 /// rarely become more.
 const RESERVE_IN_RUNS: usize = 64;
 const RESERVE_OF_ONE: usize = 8;
-const RESERVE: usize = 8;
+const RESERVE: usize = 4;
 
 /// Rows come category by category if neighbours differ in less than this share of what is expected
 /// in random order.
@@ -261,7 +261,7 @@ mod tests {
         let in_turn: Vec<usize> = (0..200).map(|i| i % 5).collect();
         let late: Vec<usize> = (0..200).map(|i| if i < 100 { i % 5 } else { i % 8 }).collect();
         let others = [in_runs, in_turn, late, vec![0; 200]].map(|names| of(&names).others);
-        assert_eq!(others, [RESERVE_IN_RUNS, 5, RESERVE, RESERVE_OF_ONE]);
+        assert_eq!(others, [RESERVE_IN_RUNS, RESERVE, RESERVE, RESERVE_OF_ONE]);
     }
 
     #[test]

@@ -474,3 +474,85 @@ def test_white_space_around_categories_does_not_count(name):
         model.predict({"x": X, "town": padded}), other.predict({"x": X, "town": TOWNS})
     )
     assert np.isnan(cells_of(np.array(["  "], object), "category", "town")).all()
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_whole_numbers_that_are_no_seconds_are_refused_as_times(unit):
+    frame = pd.DataFrame({"when": HOURS.tz_localize(None), "x": X})
+    model = ks.KernelRegressor().fit(frame, Y)
+    seconds = frame.assign(when=frame["when"].astype("datetime64[s]").astype("int64"))
+    np.testing.assert_allclose(model.predict(seconds), model.predict(frame))
+    others = frame.assign(when=frame["when"].astype(f"datetime64[{unit}]").astype("int64"))
+    with pytest.raises(ValueError, match="at row 0, column 'when' is .* unit='ms'"):
+        model.predict(others)
+    with pytest.raises(ValueError, match="column 'when' of x is"):
+        model.predict_one(others.iloc[0].to_dict())
+
+
+def dated(n, order):
+    """Rows whose target rises with a date that is no clock of the stream, but in order."""
+    rng = np.random.default_rng(5)
+    days = rng.integers(0, 3650, n)
+    if order == "in time":
+        days = np.sort(days)
+    when = pd.Timestamp("2014-01-01") + pd.to_timedelta(days, unit="D")
+    return pd.DataFrame({"when": when, "x": rng.normal(size=n)}), days / 365.0
+
+
+@pytest.mark.parametrize("order", ["as drawn", "in time"])
+@pytest.mark.parametrize("name", ["regressor", "experts"])
+def test_dates_that_are_not_in_order_have_a_trend(name, order):
+    frame, years = dated(1500, order)
+    model = LEARNERS[name][0]().partial_fit(frame[:1200], (years + frame["x"])[:1200])
+    width = model._core.features(model._rows(frame[:1], reset=False)).shape[1]
+    assert width == 7 + (order == "as drawn")
+    assert order == "in time" or model.score(frame[1200:], (years + frame["x"])[1200:]) > 0.95
+    # Rows of a file are in no order of time if their targets follow one another, and are shuffled.
+    fitted = clone(model).fit(frame[:1200], (years + frame["x"])[:1200])
+    assert fitted.score(frame[1200:], (years + frame["x"])[1200:]) > 0.9 or order == "in time"
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
+@pytest.mark.parametrize("start", [400, 700, 1300])
+@pytest.mark.parametrize("name", ["regressor", "experts"])
+def test_gaps_that_begin_late_are_told_apart(name, start):
+    rng = np.random.default_rng(1)
+    value, gap = rng.uniform(0, 100, 5000), np.zeros(5000, bool)
+    gap[start::5] = True
+    y = np.where(gap, 0.0, value) + rng.normal(size=5000)
+    frame = pd.DataFrame({"a": np.where(gap, np.nan, value), "b": rng.normal(size=5000)})
+    left = LEARNERS[name][0](missing="fill").partial_fit_predict(frame, y) - y
+    assert np.sqrt(np.mean(left[3000:][gap[3000:]] ** 2)) < 1.5
+    assert np.sqrt(np.mean(left[3000:] ** 2)) < 2.5
+
+
+@pytest.mark.parametrize("n_new", [1, 2, 5])
+@pytest.mark.parametrize("name", ["regressor", "experts"])
+def test_later_categories_are_told_apart(name, n_new):
+    rng = np.random.default_rng(2)
+    effects = 10.0 * rng.normal(size=5 + n_new)
+    shop = np.where(np.arange(4000) < 1000, rng.integers(0, 5, 4000), 0)
+    shop[1000:] = rng.integers(0, 5 + n_new, 3000)
+    noise = rng.normal(size=4000)
+    frame = pd.DataFrame({"shop": [f"s{i}" for i in shop], "b": noise})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ks.exceptions.MovedColumnsWarning)
+        model = LEARNERS[name][0]().fit(frame, effects[shop] + noise)
+    asked = pd.DataFrame({"shop": [f"s{i}" for i in range(5 + n_new)], "b": 0.0})
+    np.testing.assert_allclose(model.predict(asked), effects, atol=0.5)
+
+
+def test_experts_learn_a_line_from_a_few_rows():
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(60, 3)) * [1e3, 1e-3, 1.0], rng.normal(size=60)
+    y = 5.0 + X[:, 0] / 500 - 1e3 * X[:, 1] + 0.01 * noise
+    model = ks.KernelExperts()
+    ahead = model.partial_fit_predict(X[:10], y[:10])
+    assert np.abs(ahead - y[:10])[7:].max() < 0.5
+    single = ks.KernelExperts()
+    for i, (row, target, made) in enumerate(zip(X[:10], y[:10], ahead, strict=True)):
+        if i > 0:
+            assert single.predict_one(row) == pytest.approx(made)
+        single.learn_one(row, target)
+    assert model.score(X[10:], y[10:]) > 0.95
+    np.testing.assert_allclose(model.gradient(X[:1])[0], [1 / 500, -1e3, 0.0], rtol=0.2, atol=0.1)

@@ -69,6 +69,9 @@ FRACTION = r"[.,](\d{1,6})\d*"
 # A column is of another type than text if at most this share of its cells, or a single one, is not.
 ODD_SHARE = 0.1
 
+# Numbers in a column of times are seconds. Milliseconds since 1970 are beyond it from 1973 on.
+_FARTHEST = 1e11
+
 # The clocks of a zone keep one offset from UTC for at least this many seconds.
 _OFFSET_STEP = 900
 
@@ -177,7 +180,10 @@ def cells_of(values: Any, kind: str, name: str, zone: str = "") -> Cells:
         raise TypeError(f"column {name!r} holds {held}")
     numeric = array.dtype.kind in "biuf"
     if kind != "category" and numeric:
-        return array.astype(np.float64)
+        cells: Cells = array.astype(np.float64)
+        if kind == "time" and (far := np.abs(cells) > _FARTHEST).any():
+            raise _too_far(name, int(np.argmax(far)), array[far][0])
+        return cells
     if kind == "time" and array.dtype.kind == "M":
         return _seconds(array)
     if array.dtype.kind not in "OUSTbiufM":
@@ -256,6 +262,14 @@ def refused(name: str, row: int, value: Any, kind: str) -> ValueError:
     )
 
 
+def _too_far(name: str, row: int, value: Any) -> ValueError:
+    return ValueError(
+        f"X at row {row}, column {name!r} is {value}, which as seconds since 1970 is after the "
+        "year 5000: convert milliseconds, microseconds or nanoseconds to times, "
+        "pandas.to_datetime(..., unit='ms')"
+    )
+
+
 def _category(value: Any) -> float:
     # 3 and 3.0 are one category: whole numbers become floats where there are gaps.
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -272,6 +286,8 @@ def _boolean(value: Any) -> float:
 
 def _time(value: Any, zone: str = "") -> float:
     if isinstance(value, _NUMBERS):
+        if abs(value) > _FARTHEST:
+            raise ValueError("no time in seconds")
         return float(value)
     if isinstance(value, str):
         value = _parsed(value.strip())

@@ -129,8 +129,9 @@ def _moved(names: list[Any]) -> str:
     has = "has" if len(names) == 1 else "have"
     return (
         f"rescaled its columns, and learned a sample of the rows again: {column} {first} {has} "
-        "left the range of the rows before. A column that only rises with the rows, as a row "
-        "number does, is best left out; KernelExperts() follows columns that move"
+        "left the range of the rows before, or has categories or gaps that they had not. Rows "
+        "that are sorted by a column are best shuffled, and a row number is best left out; "
+        "KernelExperts() follows columns that move"
     )
 
 
