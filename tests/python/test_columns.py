@@ -483,7 +483,7 @@ def test_whole_numbers_that_are_no_seconds_are_refused_as_times(unit):
     seconds = frame.assign(when=frame["when"].astype("datetime64[s]").astype("int64"))
     np.testing.assert_allclose(model.predict(seconds), model.predict(frame))
     others = frame.assign(when=frame["when"].astype(f"datetime64[{unit}]").astype("int64"))
-    with pytest.raises(ValueError, match="at row 0, column 'when' is .* unit='ms'"):
+    with pytest.raises(ValueError, match=r"at row 0, column 'when' is .* unit='ms'"):
         model.predict(others)
     with pytest.raises(ValueError, match="column 'when' of x is"):
         model.predict_one(others.iloc[0].to_dict())

@@ -286,7 +286,7 @@ def _boolean(value: Any) -> float:
 
 def _time(value: Any, zone: str = "") -> float:
     if isinstance(value, _NUMBERS):
-        if abs(value) > _FARTHEST:
+        if abs(float(value)) > _FARTHEST:
             raise ValueError("no time in seconds")
         return float(value)
     if isinstance(value, str):

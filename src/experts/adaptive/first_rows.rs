@@ -15,7 +15,7 @@ const FEWEST: usize = 4;
 /// Regularizations, for similarities of 1 of a row with itself on average.
 const REGULARIZATIONS: [f64; 5] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0];
 
-/// Prior variance of the intercept: hardly a penalty.
+/// Prior variance of the intercept: almost no penalty.
 const INTERCEPT: f64 = 1e4;
 
 /// Its squared leave-one-out error must be at most this share of that of the mean.
@@ -31,7 +31,7 @@ pub(super) struct FirstRows {
 }
 
 impl FirstRows {
-    /// Of these rows; `None` if they are too few, or the mean is as good.
+    /// Learns these rows; `None` if they are too few, or the mean is as good.
     pub fn of(sample: &Sample) -> Option<Self> {
         let (n, d) = sample.x.dim();
         if n < FEWEST {
