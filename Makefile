@@ -168,12 +168,14 @@ peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peer
 	$(PEERS)/bin/python benchmarks forecasting peers
 
 # An environment of their own; one that does not install is named and left out.
-$(PEERS)/.built: $(VENV)/.released benchmarks/requirements-peers.txt
+$(PEERS)/.built: $(VENV)/.released benchmarks/requirements-peers.txt $(wildcard benchmarks/peers/irithyll/src/*.rs)
 	$(PY) -m venv $(PEERS)
-	@grep -v '^#' benchmarks/requirements-peers.txt | while read -r package; do \
-		$(PEERS)/bin/pip install "$$package" \
+	@grep -v '^#' benchmarks/requirements-peers.txt | while read -ra package; do \
+		$(PEERS)/bin/pip install "$${package[@]}" \
 			|| echo "not installed, so left out: $$package" >&2; \
 	done
+	@cargo build --release --quiet --manifest-path benchmarks/peers/irithyll/Cargo.toml \
+		|| echo "not installed, so left out: irithyll" >&2
 	VIRTUAL_ENV=$(CURDIR)/$(PEERS) $(BIN)/maturin develop --release --quiet
 	@touch $@
 
