@@ -161,7 +161,7 @@ reproduce: $(VENV)/.released ## Recompute the literature's tables beside its fig
 	$(PY) benchmarks koopman memory
 	$(PY) benchmarks control pendulum
 
-peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peers.md (an hour).
+peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peers.md (two hours).
 	$(PEERS)/bin/python benchmarks peers tables
 	$(PY) benchmarks peers picture
 	$(PEERS)/bin/python benchmarks peers river
@@ -181,7 +181,7 @@ $(PEERS)/.built: $(VENV)/.released benchmarks/requirements-peers.txt $(wildcard 
 
 clean: ## Remove everything that was built.
 	cargo clean
-	rm -rf $(VENV) $(PEERS) dist demo_output site docs/gallery docs/api/generated python/kernelstream/*.so
+	rm -rf $(VENV) $(PEERS) benchmarks/peers/irithyll/target dist demo_output site docs/gallery docs/api/generated python/kernelstream/*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.made:

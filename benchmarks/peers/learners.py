@@ -202,7 +202,8 @@ def river_model(make: Callable[[], Any]) -> Peer:
         predictions = np.zeros(len(y))
         rows = [dict(enumerate(row)) for row in X.tolist()]
         for t, (x, target) in enumerate(zip(rows, y.tolist(), strict=True)):
-            predictions[t] = model.predict_one(x)
+            if t:
+                predictions[t] = model.predict_one(x)
             model.learn_one(x, target)
         return predictions
 

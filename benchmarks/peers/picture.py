@@ -9,12 +9,14 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator
 from matplotlib.transforms import Bbox
 
 from kernelstream.plots import CYCLE, style_axes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TABLES = ("elevators_raw", "cal_housing")
+ERRORS = (0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.4)
 RETRAINED, OTHERS = "retrained", "online-cp"
 COLOURS = {
     "kernelstream": CYCLE[0],
@@ -26,9 +28,10 @@ COLOURS = {
     OTHERS: "0.2",
 }
 SHORTER = (
-    (r" \(.*?\)", ""),
+    (r" ?\(\d.*?\)| \(.*?\)", ""),
     (r", at most (\d+) points", r" \1"),
-    (r"Regressor|, 10 trees|, 100 steps|, 10 hidden|, 1000 rows|Boosting", ""),
+    (r"Regressor|, 10 trees|, 100 steps|, 10 hidden|, 1000 rows", ""),
+    ("HistGradientBoosting", "histogram boosting"),
     (r"Hoeffding(Adaptive)?Tree", lambda found: "HAT" if found[1] else "Hoeffding tree"),
     (r'\(effort="low"\)', ", low effort"),
     (r"\(\)", ""),
@@ -78,9 +81,10 @@ def points(text: str, data: str) -> list[Point]:
     best = re.search(
         r"kernelstream: ([\d.]+) \((.*), (one|many) .* ([\d.]+) \S+ per row", section[1]
     )
-    found.append(
-        Point("kernelstream", short(best[2]), float(best[4]), float(best[1]), best[3] == "one")
-    )
+    last = Point("kernelstream", short(best[2]), float(best[4]), float(best[1]), best[3] == "one")
+    # Its time is written with a digit less than where it is compared.
+    if (last.name, last.one) not in {(point.name, point.one) for point in found}:
+        found.append(last)
     return [point for point in dict.fromkeys(found) if np.isfinite(point.error)]
 
 
@@ -99,7 +103,7 @@ def label(ax: Axes, drawn: list[Point]) -> None:
     for i in np.argsort(crowd, kind="stable"):
         point, place = drawn[i], places[i]
         text = ax.annotate(
-            point.name, place, xycoords="figure pixels", fontsize=7.5, color=COLOURS[point.package]
+            point.name, place, xycoords="figure pixels", fontsize=8, color=COLOURS[point.package]
         )
         box = text.get_window_extent(figure.canvas.get_renderer())
         size = np.array([box.width, box.height])
@@ -122,7 +126,7 @@ def label(ax: Axes, drawn: list[Point]) -> None:
 def main() -> None:
     """Draw one picture for each data set."""
     text = (DOCS / "peers.md").read_text()
-    figure, axes = plt.subplots(2, 1, figsize=(10.5, 12.0), layout="constrained")
+    figure, axes = plt.subplots(2, 1, figsize=(10.5, 12.0), sharex=True, layout="constrained")
     everybody = [points(text, data) for data in TABLES]
     for ax, data, drawn in zip(axes, TABLES, everybody, strict=True):
         for point in drawn:
@@ -142,10 +146,12 @@ def main() -> None:
             ylabel="prequential error / variance",
         )
         ax.margins(x=0.08, y=0.08)
+        ax.yaxis.set_major_locator(FixedLocator(ERRORS))
+        ax.minorticks_off()
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(lambda value, _: f"{value:g}")
-        ax.yaxis.set_minor_formatter(lambda value, _: f"{value:.1g}" if value < 1 else "")
+            axis.set_major_formatter(lambda value, _: f"{value:,g}")
         style_axes(ax, frame=False)
+        ax.tick_params(labelbottom=True)
     for package, colour in COLOURS.items():
         shape = "o" if package == "kernelstream" else "s"
         axes[0].plot([], [], shape, color=colour, label=package)

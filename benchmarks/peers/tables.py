@@ -138,7 +138,7 @@ def compare(report: Report, results: list[Result], n_rows: int) -> None:
     report.table(
         [*columns, "kernelstream", "µs per row ", "error ", "MB "], [row for _, row in lines]
     )
-    smallest = min(mine, key=lambda result: result.error)
+    smallest = min(mine, key=lambda result: (round(result.error, 4), result.seconds))
     report.remark(
         f"Smallest error of kernelstream: {smallest.error:.4f} ({smallest.entry.name}, "
         f"{smallest.entry.fed}, {1e6 * smallest.seconds / n_rows:.1f} µs per row)."
@@ -194,6 +194,7 @@ HEAD = """# Comparison with other packages
 
 Written by `make peers` (`benchmarks/peers/tables.py`), which measures all packages in one run.
 The first column is the speed-up of kernelstream *at an error no larger than the other package's*.
+Below 1, the other package is faster.
 Times are processor times on one thread.
 """
 
