@@ -23,7 +23,7 @@ use crate::any::AnyModel;
 use crate::basis::AnyBasis;
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, PointSet};
-use crate::learner::AsLearner as _;
+use crate::learner::{AsLearner as _, StreamLearner};
 use crate::linalg::{Coordinates, Panel, to_array};
 use crate::model::Merge as _;
 use crate::stream::AnyStream;
@@ -312,10 +312,42 @@ fn of_stream(stream: &AnyStream) -> Option<(&Kernel, &PointSet, Panel, Vec<f64>)
     let AnyBasis::Nested(basis) = stream.basis() else { return None };
     let features = basis.dictionary()?;
     let learner = stream.learner().as_learner();
-    let coefficients = features.coefficients(&learner.slopes());
-    let mut constants = vec![0.0; learner.n_outputs()];
-    let mut nowhere = Coordinates::default();
-    nowhere.prepare(features.dim()).0.fill(0.0);
-    learner.predict(&nowhere, 0.0, &mut constants);
+    let slopes = learner.slopes();
+    let coefficients = features.coefficients(&slopes);
+    let constants = (0..learner.n_outputs()).map(|c| constant(learner, &slopes, c)).collect();
     Some((features.kernel(), features.points(), coefficients, constants))
+}
+
+/// The value of output `c` where there are no similarities, before predictions are clipped.
+fn constant<L: StreamLearner + ?Sized>(learner: &L, slopes: &Panel, c: usize) -> f64 {
+    let squares: f64 = slopes.col(c)[..slopes.rows()].iter().map(|slope| slope * slope).sum();
+    let there = at(learner, slopes, c, 0.0);
+    let far = 1e9 * (1.0 + there.abs()) / squares;
+    let (low, high) = (at(learner, slopes, c, -far), at(learner, slopes, c, far));
+    if !(squares > 0.0 && far.is_finite() && low < high) || low < there && there < high {
+        return there;
+    }
+    // Along its slopes the output rises by `squares`, and reaches the middle of its bounds.
+    let (mut least, mut most) = (-far, far);
+    while least < most {
+        let by = f64::midpoint(least, most);
+        let value = at(learner, slopes, c, by);
+        if low < value && value < high {
+            return value - by * squares;
+        }
+        if by <= least || by >= most {
+            break;
+        }
+        if value <= low { least = by } else { most = by }
+    }
+    there
+}
+
+/// The prediction of output `c` at the coordinates that are `by` times its slopes.
+fn at<L: StreamLearner + ?Sized>(learner: &L, slopes: &Panel, c: usize, by: f64) -> f64 {
+    let mut z = Coordinates::default();
+    z.set(slopes.col(c)[..slopes.rows()].iter().map(|slope| by * slope));
+    let mut out = vec![0.0; learner.n_outputs()];
+    learner.predict(&z, 0.0, &mut out);
+    out[c]
 }

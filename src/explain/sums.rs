@@ -2,11 +2,10 @@
 
 use ndarray::Array2;
 
-use super::of_stream;
+use super::{at, of_stream};
 use crate::any::AnyModel;
 use crate::kernel::KernelSpec;
-use crate::learner::{AsLearner as _, LearnerSpec, Prediction, StreamLearner};
-use crate::linalg::{Coordinates, Panel};
+use crate::learner::{AsLearner as _, LearnerSpec, Prediction};
 use crate::stream::AnyStream;
 
 /// A model that predicts `clamp(constant + sum_i coefficient_i k(point_i, x))`, an output at a time.
@@ -99,13 +98,4 @@ fn limits(stream: &AnyStream, constants: &[f64]) -> Option<Vec<[f64; 2]>> {
         }
     }
     Some(found)
-}
-
-/// The prediction of output `c` at the coordinates that are `by` times its slopes.
-fn at<L: StreamLearner + ?Sized>(learner: &L, slopes: &Panel, c: usize, by: f64) -> f64 {
-    let mut z = Coordinates::default();
-    z.set(slopes.col(c)[..slopes.rows()].iter().map(|slope| by * slope));
-    let mut out = vec![0.0; learner.n_outputs()];
-    learner.predict(&z, 0.0, &mut out);
-    out[c]
 }

@@ -29,7 +29,7 @@ pub enum ColumnKind {
     },
     /// Categories, numbered by [`category`](super::category): a feature for each one of the
     /// warm-up, and one for all others; for models that do not scale by themselves
-    /// ([`ColumnsSpec::rescale`]), up to 64 for others if rows come category by category.
+    /// ([`ColumnsSpec::rescale`]), four for others, up to 64 if rows come category by category.
     Category {
         /// Number of features that more categories than this share, at least 1.
         #[serde(default = "most_categories")]
@@ -91,7 +91,8 @@ pub enum Gaps {
     Error,
     /// In numbers, a gap becomes the mean of the rows before, or of the warm-up where the model
     /// scales by itself ([`ColumnsSpec::rescale`]), and an indicator feature is added if the
-    /// warm-up had gaps; the features of other types are all 0.
+    /// warm-up had gaps, or, where the model does not scale by itself, more than 5 % of later rows;
+    /// the features of other types are all 0.
     Fill,
 }
 

@@ -66,6 +66,21 @@ def test_values_are_those_of_all_sets_and_add_up(kernel, table):
     assert found.feature_names == ["x0", "x1", "x2", "x3", "x4"]
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.parametrize("seed", [4, 11, 14])
+@pytest.mark.parametrize("order", ["sorted", "shuffled"])
+def test_values_where_the_constant_is_beyond_the_targets(order, seed):
+    # Points of a smooth kernel in one column nearly depend on each other, and the constant may be anything.
+    random = np.random.default_rng(seed)
+    X = np.arange(400.0)[:, None]
+    y = random.normal(size=400)
+    places = np.arange(400) if order == "sorted" else random.permutation(400)
+    model = ks.KernelRegressor().partial_fit(X[places], y[places])
+    found = model.explain(X[::40], X[5:300:60])
+    np.testing.assert_allclose(found.predictions, model.predict(X[::40]), atol=1e-8)
+    np.testing.assert_allclose(found.base_values, model.predict(X[5:300:60]).mean(), atol=1e-8)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classifiers_explain_their_scores(classes, table):
     X, y = table

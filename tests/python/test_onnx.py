@@ -118,6 +118,7 @@ def test_classifiers(loss, classes):
         )
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UnknownCategoriesWarning")
 @pytest.mark.parametrize("frame", [FRAME, GAPPED], ids=["whole", "gaps"])
 def test_frames(frame):
     missing = "fill" if frame["size"].hasnans else "error"
@@ -171,3 +172,15 @@ def test_without_onnx_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"kernelstream\[onnx\]"):
         model.to_onnx()
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("order", ["as drawn", "in time"])
+def test_dates_with_and_without_a_trend(order):
+    days = np.random.default_rng(3).integers(0, 4000, 700)
+    days = np.sort(days) if order == "in time" else days
+    frame = pd.DataFrame({"at": pd.Timestamp("2010-01-01") + pd.to_timedelta(days, unit="D")})
+    model = ks.KernelRegressor().partial_fit(frame, days / 365.0)
+    asked = pd.DataFrame({"at": pd.to_datetime(["1950-03-04", "2015-06-07", "2090-01-02"])})
+    made = predicted(model, asked, like=frame)["prediction"]
+    np.testing.assert_allclose(made[:, 0], model.predict(asked), rtol=1e-9, atol=1e-9)

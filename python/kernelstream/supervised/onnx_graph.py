@@ -277,33 +277,28 @@ def _elapsed(graph: _Graph, cell: str, column: _Column, feature: int) -> str:
 
 
 def _category(graph: _Graph, cell: str, column: _Column, texts: list[str]) -> str:
-    known = (
-        column.features(*(_core.category(text) for text in texts))
-        if texts
-        else np.zeros((0, column.width))
-    )
-    places = known.argmax(axis=1) if texts else np.zeros(0, np.intp)
-    others = column.features(*(_core.category(f"\x00{i}") for i in range(8))).argmax(axis=1)
-    other = column.width
-    if (others == column.width - 1).all():
-        other = column.width - 1
-        missing = set(range(column.width - 1)) - set(places.tolist())
+    known = column.features(*(_core.category(text) for text in texts))
+    others = column.features(*(_core.category(f"\x00{i}") for i in range(8)))
+    # Where the features of another category depend on its hash, it counts as none.
+    other = others[0] if (others == others[0]).all() else np.zeros(column.width)
+    if other[-1] == 1.0:
+        missing = column.width - 1 - len(np.unique(known[known[:, -1] == 0.0], axis=0))
         if missing:
             raise ValueError(
-                f"column {column.name!r}: X has {column.width - 1 - len(missing)} of the "
+                f"column {column.name!r}: X has {column.width - 1 - missing} of the "
                 f"{column.width - 1} categories that the model knows: pass rows that have all"
             )
     code = graph.add(
         "LabelEncoder",
         cell,
         domain="ai.onnx.ml",
-        keys_strings=texts or [""],
-        values_int64s=[int(place) for place in places] or [other],
-        default_int64=other,
+        keys_strings=[*texts, ""],
+        values_int64s=[*range(len(texts)), len(texts) + 1],
+        default_int64=len(texts),
     )
     flat = graph.add("Reshape", code, np.array([-1], np.int64))
-    # A place beyond the last stands for no category.
-    return graph.add("Gather", np.eye(column.width + 1, column.width), flat)
+    # The last two rows are those of another category and of none.
+    return graph.add("Gather", np.vstack([known, other, np.zeros(column.width)]), flat)
 
 
 # ----------------------------------------------------------------------------------------- kernels

@@ -117,10 +117,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     predicted by those before it, and at the 2nd, 4th, 8th, ... and last row the rows so far are
     learned again on the scale that they give. Later, when rows are 2, 4, 8, ... times the warm-up,
     a sample of at most about 2,500 of them is compared with the scale. If a column has left it, as
-    one that rises with the rows does (a row number, a time, a table sorted by it), all columns are
-    scaled by the sample, which is learned again, and `diagnostics_` names the column. A bandwidth
-    is in units of the scaled columns. Frames (pandas, polars, pyarrow), dicts of columns
-    and lists of dicts have the names and types of their columns; later rows must have the same.
+    one that rises with the rows does (a row number, a time, a table sorted by it), or more than a
+    twentieth of its values are the first gaps or new categories, all columns are scaled by the
+    sample, which is learned again, and `diagnostics_` names the column. A bandwidth is in units of
+    the scaled columns. Frames (pandas, polars, pyarrow), dicts of columns and lists of dicts have
+    the names and types of their columns; later rows must have the same.
 
     - ``{"type": "number", "logarithm": True}`` takes ``sign(x) log(1 + |x|)`` first, for counts and
       prices; ``"scale": False`` takes them as they are.
