@@ -70,7 +70,7 @@ def test_values_are_those_of_all_sets_and_add_up(kernel, table):
 @pytest.mark.parametrize("seed", [4, 11, 14])
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])
 def test_values_where_the_constant_is_beyond_the_targets(order, seed):
-    # Points of a smooth kernel in one column nearly depend on each other, and the constant may be anything.
+    # Points of a smooth kernel in one column nearly depend on each other: the constant may be far.
     random = np.random.default_rng(seed)
     X = np.arange(400.0)[:, None]
     y = random.normal(size=400)
