@@ -264,6 +264,7 @@ def rows_of(frame, places):
 
 @pytest.mark.parametrize("order", ["by_text", "falling", "in_turn"])
 @pytest.mark.parametrize("chunk", [100, 2200])
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UnknownCategoriesWarning")
 def test_experts_know_categories_that_come_after_the_warm_up(order, chunk):
     frame, y = towns(2200, 1)
     rest, expected = towns(500, 2)
