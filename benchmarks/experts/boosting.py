@@ -76,9 +76,9 @@ def boosting(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
     return predictions
 
 
-def trainings(n_rows: int) -> Iterator[tuple[int, int]]:
+def trainings(n_rows: int, first: int = FIRST_TRAINING) -> Iterator[tuple[int, int]]:
     """The rows at which it is trained, and those at which it is trained again."""
-    start = FIRST_TRAINING
+    start = first
     while start < n_rows:
         stop = min(int(np.ceil(start * GROWTH)), n_rows)
         yield start, stop

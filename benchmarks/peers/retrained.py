@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from experts.boosting import trainings
 from streams import FloatArray
 
-FIRST, GROWTH = 300, 1.25
+FIRST = 300
 
 # Learns rows and their targets, and returns what predicts other rows.
 Fit = Callable[[FloatArray, FloatArray], Callable[[FloatArray], FloatArray]]
@@ -16,11 +17,9 @@ Fit = Callable[[FloatArray, FloatArray], Callable[[FloatArray], FloatArray]]
 
 def prequential(fit: Fit, X: FloatArray, y: FloatArray) -> FloatArray:
     """Predictions of every row by the latest model; zero for the first 300."""
-    predictions, start = np.zeros(len(y)), FIRST
-    while start < len(y):
-        stop = max(int(start * GROWTH), start + 1)
+    predictions = np.zeros(len(y))
+    for start, stop in trainings(len(y), FIRST):
         predictions[start:stop] = fit(X[:start], y[:start])(X[start:stop])
-        start = stop
     return predictions
 
 

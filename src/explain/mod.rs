@@ -320,7 +320,7 @@ fn of_stream(stream: &AnyStream) -> Option<(&Kernel, &PointSet, Panel, Vec<f64>)
 
 /// The value of output `c` where there are no similarities, before predictions are clipped.
 fn constant<L: StreamLearner + ?Sized>(learner: &L, slopes: &Panel, c: usize) -> f64 {
-    let squares: f64 = slopes.col(c)[..slopes.rows()].iter().map(|slope| slope * slope).sum();
+    let squares = squares(slopes, c);
     let there = at(learner, slopes, c, 0.0);
     let far = 1e9 * (1.0 + there.abs()) / squares;
     let (low, high) = (at(learner, slopes, c, -far), at(learner, slopes, c, far));
@@ -341,6 +341,11 @@ fn constant<L: StreamLearner + ?Sized>(learner: &L, slopes: &Panel, c: usize) ->
         if value <= low { least = by } else { most = by }
     }
     there
+}
+
+/// By how much output `c` rises along its slopes.
+fn squares(slopes: &Panel, c: usize) -> f64 {
+    slopes.col(c)[..slopes.rows()].iter().map(|slope| slope * slope).sum()
 }
 
 /// The prediction of output `c` at the coordinates that are `by` times its slopes.

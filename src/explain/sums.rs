@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use super::{at, of_stream};
+use super::{at, of_stream, squares};
 use crate::any::AnyModel;
 use crate::kernel::KernelSpec;
 use crate::learner::{AsLearner as _, LearnerSpec, Prediction};
@@ -84,7 +84,7 @@ fn limits(stream: &AnyStream, constants: &[f64]) -> Option<Vec<[f64; 2]>> {
     let slopes = learner.slopes();
     let mut found = vec![[f64::NEG_INFINITY, f64::INFINITY]; constants.len()];
     for (c, found) in found.iter_mut().enumerate() {
-        let squares: f64 = slopes.col(c)[..slopes.rows()].iter().map(|slope| slope * slope).sum();
+        let squares = squares(&slopes, c);
         if squares <= 0.0 {
             continue;
         }

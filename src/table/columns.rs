@@ -138,9 +138,9 @@ enum Coder {
     },
     Category(Categories),
     Boolean,
-    /// Whether rows do not come in the order of these times, so that they have a trend.
     Time {
         elapsed: Scale,
+        /// Whether rows do not come in the order of these times, so that they have a trend.
         dated: bool,
     },
 }

@@ -66,6 +66,16 @@ def test_values_are_those_of_all_sets_and_add_up(kernel, table):
     assert found.feature_names == ["x0", "x1", "x2", "x3", "x4"]
 
 
+def test_columns_that_were_not_learned_are_left_out(table):
+    X, y = table
+    frame = pd.DataFrame({"y": y, "b": X[:, 1], "a": X[:, 0]})
+    model = ks.KernelRegressor().fit(frame[["b", "a"]], y)
+    found, expected = (model.explain(rows[:4], rows[10:16]) for rows in (frame, frame[["b", "a"]]))
+    assert found.feature_names == expected.feature_names == ["b", "a"]
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.data, expected.data)
+
+
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 @pytest.mark.parametrize("seed", [4, 11, 14])
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])

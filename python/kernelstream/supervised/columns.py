@@ -225,9 +225,9 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def named_columns(estimator: Any, X: Any) -> tuple[list[Any] | None, list[Any]]:
-    """Give the columns of rows for a fitted estimator, as they are."""
+    """Give the columns of rows that a fitted estimator has learned, as they are."""
     known = columns_of(estimator)
-    return _named(X, known if known.kinds else None)
+    return _named(_known_columns(X, known), known if known.kinds else None)
 
 
 def _inferred(column: Any) -> Kind:
@@ -247,14 +247,14 @@ def warn_of_rounded(what: str, values: Any, remedy: str) -> None:
 
 def warn_of_unknown(estimator: Any, X: Any, rows: Any) -> None:
     """Warn, once, of a column none of whose categories was learned, in rows to be predicted."""
-    known = columns_of(estimator)
-    of_text = any(kind["type"] == "category" for kind in known.kinds.values())
+    kinds = columns_of(estimator).kinds
+    of_text = any(kind["type"] == "category" for kind in kinds.values())
     if estimator._warned_of_unknown or not of_text or issparse(rows):
         return
     for place in estimator._core.unknown_categories(rows)[:1]:
-        columns = _named(_known_columns(X, known), known)[1] or np.asarray(X, object).T
+        columns = named_columns(estimator, X)[1] or np.asarray(X, object).T
         row = int(np.argmin(np.isnan(rows[:, place])))
-        name, value = list(known.kinds)[place], np.asarray(columns[place], object)[row]
+        name, value = list(kinds)[place], np.asarray(columns[place], object)[row]
         estimator._warned_of_unknown = True
         advise(
             f"none of the categories of column {name!r} was learned, such as {value!r} in row "

@@ -141,6 +141,12 @@ class _Column:
         self.mean, self.deviation = (float(part) for part in core.scales[0][place])
         self._core, self._place, self._n = core, place, width
 
+    @property
+    def is_dated(self) -> bool:
+        """Whether a column of times has a trend, which those in order do not have."""
+        widths = {**dict.fromkeys(_PERIODS, 2), "elapsed": 1, "trend": 0}
+        return bool(self.width > sum(widths[part] for part in self.kind["parts"]))
+
     def features(self, *cells: float) -> Floats:
         """Give the features of these cells of the column (n, width)."""
         rows = np.zeros((len(cells), self._n))
@@ -240,15 +246,13 @@ def _boolean(graph: _Graph, cell: str, column: _Column) -> str:
 def _time(graph: _Graph, cell: str, column: _Column) -> str:
     parts: list[str] = []
     for part in column.kind["parts"]:
-        period = _PERIODS.get(part)
         if part == "elapsed":
             parts.append(_elapsed(graph, cell, column, len(parts)))
             continue
-        if period is None:  # the trend, which times in order do not have
-            parts += (
-                _trend(graph, cell, column) if (column.mean, column.deviation) != (0.0, 1.0) else []
-            )
+        if part == "trend":
+            parts += [_trend(graph, cell, column)] if column.is_dated else []
             continue
+        period = _PERIODS[part]
         turn = graph.add(
             "Mul", graph.add("Mod", cell, np.array(period), fmod=1), np.array(math.tau / period)
         )
@@ -262,11 +266,11 @@ def _time(graph: _Graph, cell: str, column: _Column) -> str:
     return graph.add("Where", graph.add("IsNaN", cell), np.array(0.0), value)
 
 
-def _trend(graph: _Graph, cell: str, column: _Column) -> list[str]:
+def _trend(graph: _Graph, cell: str, column: _Column) -> str:
     scaled = graph.add(
         "Div", graph.add("Sub", cell, np.array(column.mean)), np.array(column.deviation)
     )
-    return [graph.add("Clip", scaled, np.array(-_TREND), np.array(_TREND))]
+    return graph.add("Clip", scaled, np.array(-_TREND), np.array(_TREND))
 
 
 def _elapsed(graph: _Graph, cell: str, column: _Column, feature: int) -> str:
