@@ -1,17 +1,29 @@
 //! Forecasts of single components by several kinds of candidates, one of which is the mixture
 //! around an operator.
 
+use std::ops::Range;
+
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 
 use super::Dynamics;
 use super::candidates::{Ahead, CANDIDATES, Candidates, WIDEST};
-use super::horizon::{stride, stride_under};
+use super::horizon::{is_due, stride, stride_under};
 use crate::error::{Error, Result};
 use crate::uncertainty::{Calibration, around};
 use crate::validate::check_width;
 
 /// States that may be the last ones learned by chance.
 const FEW: usize = 2;
+
+/// Forecasts from this many first states of a history are compared with its later states; then as many for each factor
+/// e of its length.
+const COMPARED: usize = 16;
+
+/// States from which forecasts are made together.
+const BLOCK: usize = 1024;
+
+/// A coverage, where no intervals are asked for.
+const MEDIAN: f64 = 0.5;
 
 impl Dynamics {
     /// Initial state for this number of components; `None` if candidates are disabled.
@@ -72,18 +84,19 @@ impl Dynamics {
         lag: usize,
         first: usize,
     ) -> Result<Array3<f64>> {
-        self.all_ahead(states, under, lag, first).map(|[made, _]| made)
+        self.all_ahead(states, under, lag, first, MEDIAN).map(|[made, _]| made)
     }
 
-    /// The same, and factors by which errors are expected to be larger than along the stream.
+    /// The same, and half-widths of intervals with this coverage.
     fn all_ahead(
         &self,
         states: Option<ArrayView2<'_, f64>>,
         under: Option<ArrayView2<'_, f64>>,
         lag: usize,
         first: usize,
+        coverage: f64,
     ) -> Result<[Array3<f64>; 2]> {
-        let all = self.each_ahead(states, under, lag, first)?;
+        let all = self.each_ahead(states, under, lag, first, coverage)?;
         let candidates = self.asked()?;
         let shape = (candidates.rows().len(), all.len(), candidates.width());
         Ok([0, 1].map(|part| Array3::from_shape_fn(shape, |(k, i, c)| all[i][part][k][c])))
@@ -95,6 +108,7 @@ impl Dynamics {
         under: Option<ArrayView2<'_, f64>>,
         lag: usize,
         first: usize,
+        coverage: f64,
     ) -> Result<Vec<[Ahead; 2]>> {
         let candidates = self.asked()?;
         self.check_lag(lag)?;
@@ -103,40 +117,56 @@ impl Dynamics {
         let from = |i: usize| under.slice(s![i..i + self.longest(), ..]);
         let Some(states) = states else {
             let tail = self.learned_end().ok_or(Error::NoTrajectory)?;
-            return Ok(vec![candidates.forecasts(&self.operator_ahead(tail, from(0), lag)?, from(0))]);
+            let operator = self.operator_ahead(tail, &[tail.nrows() - 1], |_| from(0), lag)?;
+            return Ok(vec![candidates.forecasts(&operator[0], from(0), coverage)]);
         };
         check_width("X", Some(candidates.width()), states.ncols())?;
+        let row = |i: usize| states.row(i).iter().chain(under.row(i)).copied().collect::<Vec<f64>>();
+        let mut out = Vec::with_capacity(states.nrows().saturating_sub(first));
+        // Forecasts from states that are asked for, or compared with later ones; `known`: all states, of which `before`
+        // precede the history.
+        let mut ask =
+            |model: &mut Candidates, known: ArrayView2<'_, f64>, before: usize, range: Range<usize>| {
+                let needed = |i: &usize| *i >= first || self.compared(*i).contains(&true);
+                let numbers: Vec<usize> = range.clone().filter(needed).map(|i| before + i).collect();
+                let operator = self.operator_ahead(known, &numbers, |number| from(number - before), lag)?;
+                let mut operator = numbers.iter().map(|number| number - before).zip(operator).peekable();
+                for i in range.clone() {
+                    if i > range.start || before == 0 {
+                        model.advance(&row(i));
+                    }
+                    if let Some((_, operator)) = operator.next_if(|(next, _)| *next == i) {
+                        let coverage = (i >= first).then_some(coverage);
+                        out.extend(model.follow(&operator, from(i), &self.compared(i), coverage));
+                    }
+                }
+                Ok::<_, Error>(())
+            };
         let overlap = self.overlap(states);
         let tail = self.learned_end().filter(|_| overlap > 0);
         let mut model = candidates.clone();
         model.begin();
-        let mut out = Vec::with_capacity(states.nrows().saturating_sub(first));
-        let reach = self.reach(lag) + self.spec.delays.span() + 1;
-        let ask = |model: &Candidates, known: ArrayView2<'_, f64>, i: usize| {
-            let latest = known.slice(s![known.nrows().saturating_sub(reach).., ..]);
-            Ok(model.forecasts(&self.operator_ahead(latest, from(i), lag)?, from(i)))
-        };
-        let row = |i: usize| states.row(i).iter().chain(under.row(i)).copied().collect::<Vec<f64>>();
-        for i in 0..overlap.saturating_sub(1).max(if tail.is_some() { 0 } else { states.nrows() }) {
-            model.advance(&row(i));
-            if i >= first {
-                out.push(ask(&model, states.slice(s![..=i, ..]), i)?);
+        let apart = if tail.is_some() { overlap - 1 } else { states.nrows() };
+        ask(&mut model, states, 0, 0..apart)?;
+        if let Some(tail) = tail {
+            // From here on the state contains everything learned.
+            let all = concatenate![Axis(0), tail, states.slice(s![overlap.., ..])];
+            model.clone_from(candidates);
+            if self.driven.is_some() {
+                model.drop_pending();
             }
-        }
-        let Some(tail) = tail else { return Ok(out) };
-        // From here on the state contains everything learned.
-        let all = concatenate![Axis(0), tail, states.slice(s![overlap.., ..])];
-        model = candidates.clone();
-        model.drive(from(overlap - 1));
-        for i in overlap - 1..states.nrows() {
-            if i >= overlap {
-                model.advance(&row(i));
-            }
-            if i >= first {
-                out.push(ask(&model, all.slice(s![..tail.nrows() + i + 1 - overlap, ..]), i)?);
-            }
+            model.drive(from(overlap - 1));
+            ask(&mut model, all.view(), tail.nrows() - overlap, overlap - 1..states.nrows())?;
         }
         Ok(out)
+    }
+
+    /// Over which horizons forecasts from state number `i` of a history are compared with its later states: fewer of them
+    /// where it is long.
+    fn compared(&self, i: usize) -> Vec<bool> {
+        let stride = if self.driven.is_some() { stride_under } else { stride };
+        let apart = (i / COMPARED).max(1);
+        self.spec.horizons.iter().map(|steps| is_due(stride(*steps).max(apart), i as u64 + 1)).collect()
     }
 
     /// The states learned last, without inputs.
@@ -161,25 +191,36 @@ impl Dynamics {
         (1..=states.nrows()).rev().find(|end| ends(end) && certain(end)).unwrap_or(0)
     }
 
-    /// Forecast of the mixture around the operator, or with inputs of the operator, from the last of these states; empty if
-    /// they are too few.
-    fn operator_ahead(
+    /// Forecasts of the mixture around the operator, or with inputs of the operator, from the states with these numbers;
+    /// empty where too few precede.
+    fn operator_ahead<'a>(
         &self,
         states: ArrayView2<'_, f64>,
-        under: ArrayView2<'_, f64>,
+        numbers: &[usize],
+        under: impl Fn(usize) -> ArrayView2<'a, f64>,
         lag: usize,
-    ) -> Result<Ahead> {
+    ) -> Result<Vec<Ahead>> {
         if self.driven.is_some() {
-            return self.expected_under(states, under);
+            let ask = |number: &usize| self.expected_under(states.slice(s![..=*number, ..]), under(*number));
+            return numbers.iter().map(ask).collect();
         }
         let span = self.spec.delays.span();
-        if self.operator.n_seen() < 2 || states.nrows() <= span {
-            return Ok(Vec::new());
+        let mut out = vec![Vec::new(); numbers.len()];
+        let few = numbers.partition_point(|number| *number < span);
+        if self.operator.n_seen() < 2 || few == numbers.len() {
+            return Ok(out);
         }
-        let taken = states.nrows().min(span + 1 + self.spec.period.unwrap_or(0));
-        let rows = self.forecast_rows(states.slice(s![states.nrows() - taken.., ..]), lag)?;
-        let made = self.forecasts(rows.slice(s![rows.nrows() - 1.., ..]))?;
-        Ok(made.outer_iter().map(|of_horizon| of_horizon.row(0).to_vec()).collect())
+        // Only what precedes these states by the delays and a period.
+        let begin = (numbers[few] - span).saturating_sub(self.spec.period.unwrap_or(0));
+        let rows = self.forecast_rows(states.slice(s![begin.., ..]), lag)?;
+        for (out, numbers) in out[few..].chunks_mut(BLOCK).zip(numbers[few..].chunks(BLOCK)) {
+            let places: Vec<usize> = numbers.iter().map(|number| number - span - begin).collect();
+            let made = self.forecasts(rows.select(Axis(0), &places).view())?;
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = made.outer_iter().map(|of_horizon| of_horizon.row(i).to_vec()).collect();
+            }
+        }
+        Ok(out)
     }
 
     /// Intervals about [these](Self::ahead) with this coverage, for each component: lower and upper
@@ -193,13 +234,11 @@ impl Dynamics {
         coverage: f64,
     ) -> Result<Array4<f64>> {
         let coverage = Calibration::check(coverage)?;
-        let [made, wider] = self.all_ahead(states, under, lag, first)?;
-        let candidates = self.asked()?;
+        let [made, half_widths] = self.all_ahead(states, under, lag, first, coverage)?;
         let (horizons, n, d) = made.dim();
         let mut out = Array4::zeros((horizons, n, d, 2));
         for ((k, i, c), value) in made.indexed_iter() {
-            let (low, high) =
-                around(*value, wider[(k, i, c)] * candidates.half_width(k, c, *value, coverage));
+            let (low, high) = around(*value, half_widths[(k, i, c)]);
             (out[(k, i, c, 0)], out[(k, i, c, 1)]) = (low, high);
         }
         Ok(out)
@@ -221,7 +260,8 @@ impl Dynamics {
         let (states, inputs) = tail.view().split_at(Axis(1), candidates.width());
         let held = inputs.row(tail.nrows() - 1);
         let under = held.broadcast((self.longest(), held.len())).ok_or(Error::NoTrajectory)?;
-        let weights = candidates.weights(&self.operator_ahead(states, under, lag)?, under);
+        let operator = self.operator_ahead(states, &[states.nrows() - 1], |_| under, lag)?;
+        let weights = candidates.weights(&operator[0], under);
         let shape = (CANDIDATES.len(), candidates.rows().len(), candidates.width());
         Ok(Array3::from_shape_fn(shape, |(kind, k, c)| weights[kind][k][c]))
     }

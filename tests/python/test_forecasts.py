@@ -371,3 +371,61 @@ def test_a_trajectory_after_a_gap_may_begin_with_one_state() -> None:
     one.partial_fit(T[250:280], continued=False)
     other.partial_fit(T[250:251], continued=False).partial_fit(T[251:280])
     assert one._core.to_bytes() == other._core.to_bytes()
+
+
+@pytest.mark.parametrize("shift", [0.0, 5.0, 100.0, -1000.0])
+def test_histories_at_another_level_are_forecast_by_what_errs_least_there(shift: float) -> None:
+    # Forecasts were pulled towards the level that was learned, with narrow intervals.
+    rng = np.random.default_rng(0)
+
+    def cycle(rows: int, phase: int) -> np.ndarray:
+        t = np.arange(rows) + phase
+        return (50.0 + 8.0 * np.sin(2 * np.pi * t / 24) + rng.normal(0, 0.5, rows))[:, None]
+
+    horizons = (1, 6, 12)
+    model = ks.Forecaster(horizons).fit(cycle(600, 0))
+    whole = np.stack([shift + cycle(200, phase) for phase in range(24)])
+    truth = np.stack([whole[:, 150 - 1 + h] for h in horizons])
+    errors = model.forecast(whole[:, :150]) - truth
+    assert (
+        np.sqrt(np.mean(errors**2, axis=(1, 2)))
+        < (0.7 if abs(shift) < 50 else 1.0 if abs(shift) < 500 else 4.0)
+    ).all()
+    assert (np.abs(errors.mean(axis=(1, 2))) < 0.5).all()
+    ends = model.forecast_interval(whole[:, :150])
+    inside = (ends[..., 0] <= truth) & (truth <= ends[..., 1])
+    assert (inside.mean(axis=(1, 2)) >= 0.75).all()
+
+
+@pytest.mark.parametrize("kind", ["stable", "wandering", "gusty"])
+def test_intervals_of_states_that_follow_cover_them_without_learning(kind: str) -> None:
+    # They once kept the width of the end of what was learned: .75 to .84 of the targets inside.
+    covered = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        noise = rng.normal(size=1200)
+        if kind == "gusty":
+            logarithms = np.zeros(1200)
+            for i in range(1, 1200):
+                logarithms[i] = 0.97 * logarithms[i - 1] + 0.2 * rng.normal()
+            values = np.exp(logarithms) * noise
+        else:
+            share = 0.8 if kind == "stable" else 1.0
+            values = np.zeros(1200)
+            for i in range(1, 1200):
+                values[i] = share * values[i - 1] + noise[i]
+        model = ks.Forecaster((1, 6)).fit(values[:600, None])
+        ends = model.forecast_interval(values[599:1100, None])[..., 0, :]
+        for k, h in enumerate((1, 6)):
+            truth = values[599 + h : 1100 + h]
+            covered.append(np.mean((ends[k, :, 0] <= truth) & (truth <= ends[k, :, 1])))
+    assert 0.86 <= np.mean(covered) <= 0.95, covered
+
+
+def test_forecasts_along_a_history_know_nothing_of_its_later_states() -> None:
+    T = oscillator(1100)
+    model = ks.Forecaster((1, 5)).fit(T[:500])
+    for X in (T[505:1100], 30.0 + T[505:1100], T[450:1045]):
+        whole = model.forecast(X)
+        for rows in (1, 40, 500):
+            np.testing.assert_array_equal(model.forecast(X[:rows]), whole[:, :rows])

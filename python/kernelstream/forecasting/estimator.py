@@ -447,10 +447,13 @@ or sequence of array-likes of shape (n_times, n_features)
         X : array-like of shape (n, n_features) or (n, n_times, n_features), optional
             Successive states of a trajectory, with a forecast from each by those before it: kinds
             that need more of them are left out, as are seasons before their phase has been found
-            from one whole season. Where the first equal the last that were learned, to the last
-            bit, all that was learned before is known too. Or n such histories, with a forecast from
-            the last state of each. Without `candidates`, initial states, with delays as for
-            `Koopman.predict`. None: the last state of the trajectory learned last.
+            from one whole season. Weights and the widths of intervals follow the errors along
+            these states, so that a history at another level, or with other noise, is forecast by
+            what errs least there; nothing else is learned. Where the first equal the last that
+            were learned, to the last bit, all that was learned before is known too. Or n such
+            histories, with a forecast from the last state of each. Without `candidates`, initial
+            states, with delays as for `Koopman.predict`. None: the last state of the trajectory
+            learned last.
         inputs : array-like of shape (n - 1 + longest, n_inputs), or (n, n_times - 1 + longest, \
 n_inputs), optional
             For a system with inputs: those that act from each of these states on and after the

@@ -32,6 +32,7 @@ mod view;
 mod weights;
 
 use history::History;
+use horizon::Horizon;
 use ndarray::{ArrayView2, s};
 pub use parameters::Parameters;
 use series::{Common, Series};
@@ -131,7 +132,7 @@ impl Candidates {
         self.series = all;
     }
 
-    /// Appends a row, a state and its inputs, without learning it.
+    /// Appends a row, a state and its inputs: compares its forecasts with it, and learns nothing else from it.
     pub fn advance(&mut self, row: &[f64]) {
         self.push(row);
         let mut all = std::mem::take(&mut self.series);
@@ -178,40 +179,69 @@ impl Candidates {
         self.inputs = self.acting(under.slice_move(s![..1, ..]));
     }
 
-    /// Forecasts from the latest row under these inputs, and factors by which their errors are expected to be larger than
-    /// along the stream.
-    pub fn forecasts(&self, operator: &Ahead, under: ArrayView2<'_, f64>) -> [Ahead; 2] {
-        let empty = vec![vec![0.0; self.series.len()]; self.rows.len()];
-        let [mut made, mut wider] = [empty.clone(), empty];
-        self.each(operator, under, |k, own, mixed| (made[k][own], wider[k][own]) = (mixed.made, mixed.wider));
-        [made, wider]
+    /// Forecasts from the latest row under these inputs, and half-widths of their intervals with this coverage.
+    pub fn forecasts(&self, operator: &Ahead, under: ArrayView2<'_, f64>, coverage: f64) -> [Ahead; 2] {
+        let inputs = self.acting(under);
+        let mut out = self.nothing();
+        for (own, series) in self.series.iter().enumerate() {
+            let common = self.common(&inputs, own);
+            for (k, kinds) in series.forecasts(&common, &expected(operator, own)).iter().enumerate() {
+                let mixed = series.mix(k, &common, kinds);
+                put(&mut out, [k, own], &mixed, series.half_width(k, self.rows[k], mixed.made, coverage));
+            }
+        }
+        out
+    }
+
+    /// The same if a `coverage` is asked for, and forecasts over the horizons that are `due` are compared with the rows that
+    /// follow.
+    pub fn follow(
+        &mut self,
+        operator: &Ahead,
+        under: ArrayView2<'_, f64>,
+        due: &[bool],
+        coverage: Option<f64>,
+    ) -> Option<[Ahead; 2]> {
+        let inputs = self.acting(under);
+        let mut out = coverage.map(|_| self.nothing());
+        let mut all = std::mem::take(&mut self.series);
+        for (own, series) in all.iter_mut().enumerate() {
+            let (common, operator) = (self.common(&inputs, own), expected(operator, own));
+            let mixtures = series.follow(&common, &operator, due, coverage.is_some());
+            let Some((out, coverage)) = out.as_mut().zip(coverage) else { continue };
+            for (k, mixed) in mixtures.iter().flatten().enumerate() {
+                put(out, [k, own], mixed, series.half_width(k, self.rows[k], mixed.made, coverage));
+            }
+        }
+        self.series = all;
+        out
+    }
+
+    /// Forecasts, and half-widths, of zero.
+    fn nothing(&self) -> [Ahead; 2] {
+        let empty = vec![vec![0.0; self.width()]; self.rows.len()];
+        [empty.clone(), empty]
+    }
+
+    /// Drops forecasts whose inputs are not known yet.
+    pub fn drop_pending(&mut self) {
+        self.series.iter_mut().flat_map(|series| &mut series.horizons).for_each(Horizon::clear);
     }
 
     /// Weights of these forecasts by [kind](CANDIDATES).
     pub fn weights(&self, operator: &Ahead, under: ArrayView2<'_, f64>) -> Vec<Ahead> {
         let empty = vec![vec![0.0; self.series.len()]; self.rows.len()];
         let mut out = vec![empty; CANDIDATES.len()];
-        self.each(operator, under, |k, own, mixed| {
-            for (place, weight) in mixed.weights.iter().enumerate() {
-                out[series::kind(place)][k][own] += weight;
-            }
-        });
-        out
-    }
-
-    fn each(&self, operator: &Ahead, under: ArrayView2<'_, f64>, mut take: impl FnMut(usize, usize, &Mixed)) {
         let inputs = self.acting(under);
         for (own, series) in self.series.iter().enumerate() {
             let common = self.common(&inputs, own);
             for (k, kinds) in series.forecasts(&common, &expected(operator, own)).iter().enumerate() {
-                take(k, own, &series.mix(k, &common, kinds));
+                for (place, weight) in series.mix(k, &common, kinds).weights.iter().enumerate() {
+                    out[series::kind(place)][k][own] += weight;
+                }
             }
         }
-    }
-
-    /// Half-width of the interval about a forecast; infinite before the first errors.
-    pub fn half_width(&self, k: usize, own: usize, made: f64, coverage: f64) -> f64 {
-        self.series[own].half_width(k, self.rows[k], made, coverage)
+        out
     }
 
     /// Root mean squared error of the forecasts of a component over a horizon, exponentially
@@ -259,6 +289,12 @@ impl Candidates {
                 .all(|history| history.is_sound() && history.len() == rows && history.dropped == dropped)
             && self.series.iter().all(|series| series.is_sound(horizons, inputs))
     }
+}
+
+/// Puts a forecast, and the half-width of its interval, in their places: the horizon and the component.
+fn put(out: &mut [Ahead; 2], [k, own]: [usize; 2], mixed: &Mixed, half_width: f64) {
+    out[0][k][own] = mixed.made;
+    out[1][k][own] = mixed.wider * half_width;
 }
 
 fn expected(operator: &Ahead, own: usize) -> Vec<f64> {

@@ -145,8 +145,10 @@ impl Series {
         self.search = self.count.max(FEWEST);
     }
 
-    /// Follows the latest row of the histories without learning it.
+    /// Follows the latest row of the histories: forecasts of it are compared with it, so that weights and errors are those
+    /// of these rows, but nothing else is learned from it.
     pub fn advance(&mut self, common: &Common<'_>) {
+        self.compare(common, None);
         let (history, parameters) = (&common.histories[common.own], common.parameters);
         let now = history.len() - 1;
         self.count += 1;
@@ -164,14 +166,13 @@ impl Series {
         }
     }
 
-    /// Learns the latest row of the histories. `operator`: with inputs, the operator's forecasts of this row over each
-    /// horizon.
-    pub fn learn(&mut self, common: &Common<'_>, operator: &[f64]) {
+    /// Compares the forecasts of the latest row with it, and updates weights and errors. `operator`: with inputs that were
+    /// not known when they were made, the operator's forecasts of this row over each horizon.
+    fn compare(&mut self, common: &Common<'_>, operator: Option<&[f64]>) {
         let now = common.histories[common.own].len() - 1;
         let value = common.histories[common.own].at(now);
-        let parameters = common.parameters;
         let mut all: Vec<Option<Made>> = self.horizons.iter_mut().map(|horizon| horizon.due(now)).collect();
-        if !common.inputs.is_empty() {
+        if let Some(operator) = operator {
             // Before any of them is judged: weights of a longer horizon follow those of shorter ones.
             for (k, made) in all.iter_mut().enumerate() {
                 if let Some(made) = made {
@@ -181,9 +182,18 @@ impl Series {
         }
         for ((k, horizon), made) in self.horizons.iter_mut().enumerate().zip(&all) {
             if let Some(made) = made {
-                horizon.judge(made, BRIEF, value, common.span(k), parameters);
+                horizon.judge(made, BRIEF, value, common.span(k), common.parameters);
             }
         }
+    }
+
+    /// Learns the latest row of the histories. `operator`: with inputs, the operator's forecasts of this row over each
+    /// horizon.
+    pub fn learn(&mut self, common: &Common<'_>, operator: &[f64]) {
+        let now = common.histories[common.own].len() - 1;
+        let value = common.histories[common.own].at(now);
+        let parameters = common.parameters;
+        self.compare(common, (!common.inputs.is_empty()).then_some(operator));
         if self.count == 0 {
             (self.low, self.high) = (value, value);
         }
@@ -463,14 +473,41 @@ impl Series {
         if common.inputs.is_empty() {
             self.regress(common, now, operator, &mut made);
         }
-        for (k, ((kinds, smoothed), rows)) in made.into_iter().zip(smoothed).zip(common.rows).enumerate() {
-            let Some(kinds) = kinds else { continue };
-            let horizon = &self.horizons[k];
-            let Mixed { made: mixed, ways, .. } = self.mix(k, common, &kinds);
-            let sizes = [0, 1].map(|way| horizon.widths[way].size());
-            let made = Made { target: now + rows, kinds, mixed, ways, sizes, smoothed };
-            self.horizons[k].wait(made);
+        for (k, (kinds, smoothed)) in made.into_iter().zip(smoothed).enumerate() {
+            if let Some(kinds) = kinds {
+                self.wait(k, common, kinds, smoothed);
+            }
         }
+    }
+
+    /// Keeps forecasts from the latest row until their target is known; returns their mixture.
+    fn wait(&mut self, k: usize, common: &Common<'_>, kinds: Vec<f64>, smoothed: [Vec<f64>; 2]) -> Mixed {
+        let target = common.histories[common.own].len() - 1 + common.rows[k];
+        let mixture = self.mix(k, common, &kinds);
+        let sizes = [0, 1].map(|way| self.horizons[k].widths[way].size());
+        let (mixed, ways) = (mixture.made, mixture.ways.clone());
+        self.horizons[k].wait(Made { target, kinds, mixed, ways, sizes, smoothed });
+        mixture
+    }
+
+    /// The mixtures of forecasts from the latest row under inputs that are known, over the horizons that are due, which are
+    /// kept until their target is known, or over all that are `asked`.
+    pub fn follow(
+        &mut self,
+        common: &Common<'_>,
+        operator: &[f64],
+        due: &[bool],
+        asked: bool,
+    ) -> Vec<Option<Mixed>> {
+        let now = common.histories[common.own].len() - 1;
+        let wanted: Vec<bool> = due.iter().map(|due| *due || asked).collect();
+        let (mut made, smoothed): (Vec<_>, Vec<_>) = self.unregressed(common, &wanted).into_iter().unzip();
+        self.regress(common, now, operator, &mut made);
+        let mixed = |(k, (kinds, smoothed)): (usize, (Option<Vec<f64>>, _))| {
+            let kinds = kinds?;
+            Some(if due[k] { self.wait(k, common, kinds, smoothed) } else { self.mix(k, common, &kinds) })
+        };
+        made.into_iter().zip(smoothed).enumerate().map(mixed).collect()
     }
 
     /// Adds the forecasts of a row that depend on inputs, which are known now, and mixes them: by what was learned before
