@@ -429,3 +429,25 @@ def test_forecasts_along_a_history_know_nothing_of_its_later_states() -> None:
         whole = model.forecast(X)
         for rows in (1, 40, 500):
             np.testing.assert_array_equal(model.forecast(X[:rows]), whole[:, :rows])
+
+
+def test_exponential_growth_goes_beyond_the_range_that_was_seen() -> None:
+    # Forecasts were bounded by the range of the values: 2,300 too low, as bad as persistence.
+    for seed in range(3):
+        noise = np.random.default_rng(seed).normal(size=300)
+        values = 10.0 * np.exp(0.02 * np.arange(300) + 0.03 * noise)
+        for horizons in ((60,), (12, 60)):
+            made = ks.Forecaster(horizons).fit(values[:240, None]).forecast()[-1, 0, 0]
+            assert 0.5 < made / values[299] < 1.5, (seed, horizons, made, values[299])
+
+
+def test_a_trend_is_followed_over_a_long_horizon_beside_shorter_ones() -> None:
+    # Losses at the shorter horizon, where a trend matters little, once held kinds without one.
+    errors = []
+    for seed in range(4):
+        rng, t = np.random.default_rng(seed), np.arange(300)
+        values = 50.0 + 0.3 * t + 8.0 * np.sin(2 * np.pi * t / 12) + rng.normal(size=300)
+        for horizons in ((60,), (12, 60), (24, 60)):
+            made = ks.Forecaster(horizons).fit(values[:240, None]).forecast()[-1, 0, 0]
+            errors.append(abs(made - values[299]))
+    assert np.mean(errors) < 2.0, errors  # persistence: 19

@@ -635,13 +635,29 @@ impl Series {
         all.filter(move |(_, logs, _)| positive || !logs)
     }
 
-    /// Bounds forecasts by half of the range beyond the values seen, by a trend of its slope, or by this multiple.
+    /// Bounds forecasts by half of the range beyond the values seen, by a trend of its slope, or by this multiple; those on
+    /// logarithms by growth of its rate.
     fn bound(&self, rows: usize, least: f64, kinds: &mut [f64]) {
         let range = self.high - self.low;
-        let share = (1.5 * rows as f64 / self.count.max(1) as f64).clamp(0.5, 3.0).max(least);
-        for made in kinds.iter_mut().filter(|made| !made.is_nan()) {
-            *made = made.clamp(self.low - share * range, self.high + share * range);
+        let trend = 1.5 * rows as f64 / self.count.max(1) as f64;
+        let share = trend.clamp(0.5, 3.0).max(least);
+        let (low, high) = (self.low - share * range, self.high + share * range);
+        let growth = if self.low > 0.0 { (self.high / self.low).powf(trend.min(1.0)) } else { 1.0 };
+        let highest = high.max(self.high * growth);
+        for (place, made) in kinds.iter_mut().enumerate().filter(|(_, made)| !made.is_nan()) {
+            *made = made.clamp(low, if is_on_logs(place) { highest } else { high });
         }
+    }
+}
+
+/// Whether the kind with this place forecasts on logarithms.
+fn is_on_logs(place: usize) -> bool {
+    match place {
+        place if place < VIEWED => false,
+        place if place < SMOOTHED => place >= VIEWED + VIEWS.len(),
+        place if place < DIRECT => place >= SMOOTHED + 3,
+        place if place < OPERATOR => REGRESSIONS[place - DIRECT].0,
+        _ => false,
     }
 }
 

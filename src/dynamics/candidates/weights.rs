@@ -226,8 +226,12 @@ impl Weights {
             pairs.map(|(weight, made)| weight * made).sum()
         };
         let [squared, relative] = self.expected(shorter, span, parameters);
+        // Losses at the shorter horizon count as some of this one.
+        let passed_on = if shorter.is_some() { parameters.prior } else { 0.0 };
+        let losses = independent(self.rows, span.0) + passed_on;
+        let power = losses.min(parameters.losses) / parameters.sharpness;
         if self.mass == 0.0 {
-            let weights = weigh(made, &relative, priors, 1.0, 1.0);
+            let weights = weigh(made, &relative, priors, 1.0, power);
             return Mixed {
                 made: average(&weights),
                 ways: vec![average(&weights); WAYS],
@@ -245,7 +249,6 @@ impl Weights {
         let available = least(&|kind| made[kind].is_finite());
         let floor = 1e-12 * self.mixed + f64::MIN_POSITIVE;
         let wider = ((available + floor) / (best + floor)).max(1.0).sqrt();
-        let power = independent(self.rows, span.0).min(parameters.losses) / parameters.sharpness;
         let squared = weigh(made, &squared, priors, self.mixed, power);
         let relative = weigh(made, &relative, priors, 1.0, power);
         let ways = vec![average(&squared), average(&relative)];
