@@ -3,10 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 import kernelstream as ks
+from kernelstream.estimators.order import ordered_columns
 
 
 def table(n=2400, seed=0):
@@ -103,6 +106,103 @@ def test_fit_keeps_the_order_of_unordered_rows_and_on_request():
     asked = ks.KernelRegressor().fit(X[order], y[order], shuffle=False).predict(X)
     np.testing.assert_array_equal(asked, by_target)
     assert not np.array_equal(ks.KernelRegressor().fit(X[order], y[order]).predict(X), by_target)
+
+
+def in_own_units(n, seed):
+    """Columns without a relation of their own to the target, and labels."""
+    rng = np.random.default_rng(seed)
+    X = np.c_[np.exp(rng.normal(size=n)), 1e3 * rng.normal(size=n), rng.integers(0, 5, size=n)]
+    y = np.sin(2.0 * X[:, 0]) * X[:, 1] / 1e3 + (X[:, 2] - 2) * np.cos(X[:, 1] / 500)
+    return X, y + 0.1 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "sparse", "gaps", "outlier"])
+@pytest.mark.parametrize("by", [0, 1, 2])
+@pytest.mark.parametrize("falling", [False, True])
+def test_fit_of_rows_sorted_by_a_column_is_that_of_shuffled_rows(kind, by, falling):
+    X, y = in_own_units(3000, 0)
+    Z, z = in_own_units(1000, 1)
+    places = np.argsort(-X[:, by] if falling else X[:, by], kind="stable")
+    X, y = X[places], y[places]
+    if kind == "outlier":
+        X[-1, by] = -1e6 if falling else 1e6
+    if kind == "gaps":
+        X[::50, by] = np.nan
+    rows = {"frame": pd.DataFrame(X, columns=["a", "b", "c"]), "sparse": csr_matrix(X)}.get(kind, X)
+    missing = "fill" if kind == "gaps" else "error"
+    # scale=True of a sparse matrix would make it dense.
+    settings = {"missing": missing, "scale": kind != "sparse"}
+    model = ks.KernelRegressor(**settings).fit(rows, y)
+    shuffled = ks.KernelRegressor(**settings).fit(rows, y, shuffle=True)
+    asked = pd.DataFrame(Z, columns=["a", "b", "c"]) if kind == "frame" else Z
+    np.testing.assert_array_equal(model.predict(asked), shuffled.predict(asked))
+    if kind in {"array", "frame"}:
+        assert model.score(asked, z) > 0.85
+
+
+@pytest.mark.parametrize("by", [0, 1, 2])
+def test_fit_of_labels_in_rows_sorted_by_a_column_is_right(by):
+    X, y = in_own_units(3000, 0)
+    Z, z = in_own_units(1000, 1)
+    places = np.argsort(X[:, by], kind="stable")
+    model = ks.KernelClassifier().fit(X[places], y[places] > 0)
+    assert model.score(Z, z > 0) > ks.KernelClassifier().fit(X, y > 0).score(Z, z > 0) - 0.02
+
+
+def test_fit_of_learners_that_favour_recent_rows_keeps_the_order_of_a_column():
+    X, y = in_own_units(600, 0)
+    X, y = X[np.argsort(X[:, 1])], y[np.argsort(X[:, 1])]
+    for learner in (
+        ks.Ridge(forgetting=0.99),
+        ks.Gradient(),
+        ks.BudgetedGradient(budget=50),
+    ):
+        model = ks.KernelRegressor(learner=learner)
+        in_order = clone(model).partial_fit(X, y).predict(X)
+        np.testing.assert_array_equal(model.fit(X, y).predict(X), in_order)
+
+
+@pytest.mark.parametrize("order", ["rising", "falling"])
+def test_fit_with_forgetting_keeps_the_order_of_rising_targets(order):
+    """A learner that forgets is for rows whose relation changes with time, as theirs does."""
+    rng = np.random.default_rng(0)
+    X, drift = rng.normal(size=(4000, 2)), np.linspace(0.0, 10.0, 4000)
+    y = np.sin(X[:, 0]) + (drift if order == "rising" else -drift) + 0.1 * rng.normal(size=4000)
+    model = ks.KernelRegressor(learner=ks.Ridge(forgetting=0.98)).fit(X[:3500], y[:3500])
+    assert np.abs(model.predict(X[3500:3520]) - y[3500:3520]).mean() < 0.5
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+def test_fit_keeps_the_order_of_times():
+    X, y = in_own_units(1000, 0)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["b"] = np.sort(frame["b"])
+    frame["when"] = pd.date_range("2024-01-01", periods=1000, freq="h")
+    in_order = ks.KernelRegressor().partial_fit(frame, y).predict(frame)
+    np.testing.assert_array_equal(ks.KernelRegressor().fit(frame, y).predict(frame), in_order)
+    drawn = frame.assign(when=frame["when"].sample(frac=1.0, random_state=0).to_numpy())
+    shuffled = ks.KernelRegressor().fit(drawn, y, shuffle=True).predict(drawn)
+    np.testing.assert_array_equal(ks.KernelRegressor().fit(drawn, y).predict(drawn), shuffled)
+
+
+@pytest.mark.parametrize("n", [64, 300, 5000])
+def test_columns_in_a_random_order_are_in_no_order(n):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = np.c_[
+            rng.normal(size=(n, 10)),
+            rng.standard_cauchy((n, 10)),
+            rng.random((n, 10)) < 0.02,
+            rng.random((n, 10)) < 0.3,
+            np.zeros((n, 1)),
+        ]
+        assert ordered_columns(X).size == 0
+        assert ordered_columns(csr_matrix(X)).size == 0
+        # A rare flag is not judged.
+        X[:, 40] = np.arange(n) < n / 100
+        assert ordered_columns(X).size == 0
+        X[:, 40] = np.arange(n) < n / 10
+        assert ordered_columns(X).tolist() == [40]
 
 
 @pytest.mark.parametrize("order", ["target", "column", "blocks", "long blocks", "duplicates"])

@@ -25,6 +25,8 @@ __all__ = [
 class BudgetLearner(Learner):
     """What learners share that choose the stored points themselves, so that there is no basis."""
 
+    _weights_alike: ClassVar[bool] = False
+
 
 @dataclass(eq=False)
 class BudgetedPerceptron(BudgetLearner):

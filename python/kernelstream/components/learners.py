@@ -21,6 +21,8 @@ class Learner(Component):
     _part: ClassVar[str] = "learner"
     # The loss of learners that have no parameter for it.
     _own_loss: ClassVar[str] = "squared"
+    # Whether without forgetting all rows have the same weight, the first as well as the latest.
+    _weights_alike: ClassVar[bool] = True
 
     def loss_in_use(self) -> Any:
         """Give the loss that this learner minimizes, whether or not that is a parameter."""
@@ -198,6 +200,7 @@ class Gradient(Learner):
     """
 
     _type: ClassVar[str] = "gradient"
+    _weights_alike: ClassVar[bool] = False
     _leading: ClassVar[str | None] = "step"
     loss: str | Mapping[str, float] = "squared"
     step: float | None = 0.1
@@ -358,6 +361,7 @@ class Staged(Learner):
     """
 
     _type: ClassVar[str] = "staged"
+    _weights_alike: ClassVar[bool] = False
     _own_loss: ClassVar[str] = "hinge"
     first: Learner = field(default_factory=_shrinking_descent)
     then: Learner = field(default_factory=_newton_of_labels)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
+from kernelstream.estimators.order import is_serial
 from kernelstream.exceptions import NotAvailableError, OutlierWarning
 from kernelstream.supervised.chosen import adaptive_spec, experts_of, generations_of, weights_of
 from kernelstream.supervised.columns import Kind
@@ -281,6 +282,11 @@ class KernelExperts(KernelRegressor):
 
     def _scales_numbers(self) -> bool:
         return self.scale and self.experts is not None
+
+    def _is_in_order(self, rows: Any, targets: NDArray[Any]) -> bool:
+        """Whether targets come in an order: experts themselves notice that rows do."""
+        del rows
+        return is_serial(targets)
 
     def _has_settings(self) -> bool:
         return self.experts is not None

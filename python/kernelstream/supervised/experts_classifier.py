@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from kernelstream.estimators.order import is_serial
 from kernelstream.supervised.chosen import adaptive_spec, experts_of, generations_of, weights_of
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.columns import Kind
@@ -143,6 +144,11 @@ class KernelExpertsClassifier(KernelClassifier):
         """Generations of experts so far."""
         check_is_fitted(self)
         return generations_of(self._core)
+
+    def _is_in_order(self, rows: Any, targets: NDArray[Any]) -> bool:
+        """Whether targets come in an order: experts themselves notice that rows do."""
+        del rows
+        return is_serial(targets)
 
     def _has_settings(self) -> bool:
         return False

@@ -18,7 +18,7 @@ from kernelstream.estimators.diagnostics import (
     warn_of_concerns,
     warn_of_small_weights,
 )
-from kernelstream.estimators.order import is_serial, naming_rows_of, shuffled
+from kernelstream.estimators.order import naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.uncertainty import Prequential
 from kernelstream.estimators.validation import sample_weights
@@ -89,7 +89,7 @@ def learn(
             targets = np.where(weights[:, 0] > 0.0, targets, learner.classes_[0])
         warned = learner._warn_of_sentinels(targets)
         order = None
-        if is_serial(known) if shuffle is None else shuffle:
+        if learner._is_in_order(rows, known) if shuffle is None else shuffle:
             order = shuffled(rows.shape[0])
             rows, targets = rows[order], targets[order]
             weights = None if weights is None else weights[order]

@@ -22,6 +22,7 @@ from kernelstream.estimators.availability import attribute_of
 from kernelstream.estimators.diagnostics import Diagnostics, diagnostics_of
 from kernelstream.estimators.explanation import Explanation
 from kernelstream.estimators.merging import MergingEstimator
+from kernelstream.estimators.order import is_serial, ordered_columns
 from kernelstream.estimators.process import kernel_of, regularization_of
 from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Columns, Kind, columns_of, read_rows, warn_of_unknown
@@ -98,8 +99,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         shuffle : bool, optional
             Whether to learn the rows in a random order, the same at every call; False: in their
             order, as `partial_fit` does, for rows whose relation changes with time. None: shuffled
-            where neighbouring targets are alike (von Neumann's ratio below one half, from 64 rows
-            on), as in a table sorted by label or by a column.
+            if neighbouring rows are alike in the target or in a column, as in a sorted table; see
+            the Notes.
 
         Returns
         -------
@@ -119,6 +120,17 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         Parquet files; a dataset or reader of pyarrow, a polars ``LazyFrame``, a Dask, Spark or Ray
         collection. `sample_weight` is then a name too. Its rows are learned in their order. A
         classifier reads it twice, first for its labels.
+
+        Neighbouring rows are alike where their mean squared difference is less than half of that of
+        any two rows (von Neumann's ratio, of columns that of the ranks [1]_), from 64 rows on. A
+        learner with ``forgetting`` learns rows in their order. For learners that favour recent rows
+        without it (`Gradient`, `Staged`, those with a budget), for experts, which notice an order
+        themselves, and in a table in the order of a column of times, only the target counts.
+
+        References
+        ----------
+        .. [1] R. Bartels, "The rank version of von Neumann's ratio test for randomness", Journal of
+           the American Statistical Association 77, 1982.
         """
         self._learn(X, y, sample_weight, reset=True, shuffle=shuffle)
         return self
@@ -360,6 +372,18 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
 
     def _chosen_learner(self) -> Learner:
         return as_component(self.learner, Ridge, Learner)
+
+    def _is_in_order(self, rows: Any, targets: NDArray[Any]) -> bool:
+        """Whether rows come in an order in which they are not to be learned."""
+        learner = self._chosen_learner()
+        if getattr(learner, "forgetting", 1.0) < 1.0:
+            return False
+        if is_serial(targets):
+            return True
+        if not learner._weights_alike or not (places := ordered_columns(rows)).size:
+            return False
+        kinds = [kind["type"] for kind in columns_of(self).kinds.values()]
+        return not kinds or all(kinds[place] != "time" for place in places)
 
     def _scales_numbers(self) -> bool:
         """Whether the core standardizes numbers before the model gets them."""
