@@ -50,9 +50,7 @@ pub enum Error {
     },
 
     /// NaN or infinity in the data.
-    #[error(
-        "{what} contains {value} at row {row}, column {column}: remove the row, or fill the gap before learning"
-    )]
+    #[error("{what} contains {value} at row {row}, column {column}: {}", remedy_for(*value))]
     NotFinite {
         /// `X`, `y` or another name of the array.
         what: &'static str,
@@ -65,12 +63,18 @@ pub enum Error {
     },
 
     /// A finite value so large that its square or its similarity would overflow.
-    #[error("{what} at row {row} is too large (magnitude {magnitude:.3e}): rescale the columns")]
+    #[error(
+        "{what} at row {row} is too large (magnitude {magnitude:.3e}{}): correct it, or leave the row out; if other \
+         rows are as large, rescale the columns",
+        in_column(*column)
+    )]
     TooLarge {
         /// `X`, `y` or another name of the array.
         what: &'static str,
         /// Row of the offending entry.
         row: usize,
+        /// Column of the largest entry; `None` if no single one is too large.
+        column: Option<usize>,
         /// Size of the offending value, or of the similarity it leads to.
         magnitude: f64,
     },
@@ -339,6 +343,19 @@ pub enum Error {
     },
 }
 
+/// The remedy for a number that is not finite: NaN is a gap, infinity the result of a division or overflow.
+pub(crate) fn remedy_for(value: f64) -> &'static str {
+    if value.is_nan() {
+        "remove the row, or fill the gap before learning"
+    } else {
+        "correct it, or leave the row out"
+    }
+}
+
+fn in_column(column: Option<usize>) -> String {
+    column.map_or_else(String::new, |column| format!(" in column {column}"))
+}
+
 /// The column of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column<'a> {
@@ -421,7 +438,9 @@ impl Error {
     #[must_use]
     pub fn column(&self) -> Option<Column<'_>> {
         match self {
-            Self::NotFinite { column, .. } => Some(Column::Number(*column)),
+            Self::NotFinite { column, .. } | Self::TooLarge { column: Some(column), .. } => {
+                Some(Column::Number(*column))
+            }
             Self::Cell { column, .. } => Some(column.parse().map_or_else(
                 |_| {
                     Column::Name(

@@ -81,7 +81,7 @@ pub(crate) fn check_finite(what: &'static str, rows: ArrayView2<'_, f64>) -> Res
             return Err(Error::NotFinite { what, row, column, value });
         }
         if value.abs() > LARGEST {
-            return Err(Error::TooLarge { what, row, magnitude: value.abs() });
+            return Err(Error::TooLarge { what, row, column: Some(column), magnitude: value.abs() });
         }
     }
     Ok(())
@@ -112,7 +112,11 @@ pub(crate) fn check_row(kernel: &Kernel, what: &'static str, index: usize, row: 
     match row.iter().enumerate().find(|(_, v)| !v.is_finite()) {
         Some((column, &value)) => Err(Error::NotFinite { what, row: index, column, value }),
         None => {
-            Err(Error::TooLarge { what, row: index, magnitude: squared_norm.sqrt().max(similarity.abs()) })
+            let largest = (0..row.len()).max_by(|&i, &j| row[i].abs().total_cmp(&row[j].abs()));
+            // A similarity may overflow though no entry is too large.
+            let column = largest.filter(|_| squared_norm > LARGEST);
+            let magnitude = squared_norm.sqrt().max(similarity.abs());
+            Err(Error::TooLarge { what, row: index, column, magnitude })
         }
     }
 }

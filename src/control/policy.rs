@@ -135,7 +135,7 @@ pub(super) fn check_costs(costs: ArrayView2<'_, f64>, n: usize, n_actions: usize
             return Err(Error::NotFinite { what: "cost", row, column, value });
         }
         if value.abs() > LARGEST {
-            return Err(Error::TooLarge { what: "cost", row, magnitude: value.abs() });
+            return Err(Error::TooLarge { what: "cost", row, column: Some(column), magnitude: value.abs() });
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::category::{Categories, is_category};
 use super::filling::Filling;
 use super::time::TimePart;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, remedy_for};
 use crate::kernel::LARGEST;
 use crate::persist::{Reader, Writer};
 use crate::scale::{Scale, flag, number};
@@ -561,10 +561,7 @@ impl Encoder {
     }
 
     fn check_cell(&self, row: usize, column: usize, cell: f64) -> Result<()> {
-        let refused = |reason: String| {
-            let name = self.spec.named.get(column).map(|column| format!("{:?}", column.name));
-            Err(Error::Cell { row, column: name.unwrap_or_else(|| column.to_string()), reason })
-        };
+        let refused = |reason: String| Err(self.cell_error(row, column, reason));
         if cell.is_nan() && self.spec.gaps == Gaps::Fill {
             return Ok(());
         }
@@ -572,7 +569,12 @@ impl Encoder {
             if self.spec.named.is_empty() {
                 return Err(Error::NotFinite { what: "X", row, column, value: cell });
             }
-            return refused(format!("is {cell}: remove the row, or fill the gap before learning"));
+            // A gap is NaN, and is an error here only where gaps are not filled.
+            let remedy = match self.spec.gaps {
+                Gaps::Fill => "correct it, make it NaN to have it filled, or leave the row out",
+                Gaps::Error => remedy_for(cell),
+            };
+            return refused(format!("is {cell}: {remedy}"));
         }
         if cell.abs() > LARGEST {
             return refused(format!("is too large ({cell:.3e}): correct it, or leave the row out"));
@@ -586,6 +588,28 @@ impl Encoder {
             }
             _ => Ok(()),
         }
+    }
+
+    fn cell_error(&self, row: usize, column: usize, reason: String) -> Error {
+        let name = self.spec.named.get(column).map(|column| format!("{:?}", column.name));
+        Error::Cell { row, column: name.unwrap_or_else(|| column.to_string()), reason }
+    }
+
+    /// The error of a model about features of rows, as one about the cell that has them.
+    pub(super) fn of_cell(&self, rows: ArrayView2<'_, f64>, error: Error) -> Error {
+        let Error::TooLarge { what: "X", row, column: Some(feature), magnitude } = error else {
+            return error;
+        };
+        let column = self.first_features().partition_point(|first| *first <= feature).saturating_sub(1);
+        let Some(&cell) = rows.get((row, column)) else { return error };
+        let scaled = matches!(self.kind(column), ColumnKind::Number { scale: true, .. });
+        let far = if scaled {
+            format!(", {magnitude:.0e} standard deviations from the mean of the rows before")
+        } else {
+            String::new()
+        };
+        let reason = format!("is too large ({cell:.3e}{far}): correct it, or leave the row out");
+        self.cell_error(row, column, reason)
     }
 
     /// Features of validated rows (n, cells), (n, features).

@@ -237,7 +237,8 @@ impl<M: AsModel> Table<M> {
         let Some(encoder) = &self.encoder else { return answer(x) };
         // Many blocks of the model's own at once, for its threads.
         let parts = x.axis_chunks_iter(Axis(0), 16 * BLOCK).enumerate().map(|(i, rows)| {
-            answer(encoder.encode(rows).view()).map_err(|error| error.shifted(16 * BLOCK * i))
+            answer(encoder.encode(rows).view())
+                .map_err(|error| encoder.of_cell(rows, error).shifted(16 * BLOCK * i))
         });
         let parts = parts.collect::<Result<Vec<_>>>()?;
         let views: Vec<_> = parts.iter().map(|part| part.view()).collect();

@@ -81,7 +81,10 @@ impl<M: AsModel> Table<M> {
             Some(encoder) => CowArray::from(encoder.encode_in_turn(x, weights)),
             None => CowArray::from(x),
         };
-        let learned = self.learn_features(features, y, weights, prequential, should_continue);
+        let mut learned = self.learn_features(features, y, weights, prequential, should_continue);
+        if let Some(encoder) = &self.encoder {
+            learned = learned.map_err(|error| encoder.of_cell(x, error));
+        }
         // Rows that were not learned do not determine columns.
         if let Some(mut encoder) = before
             && !matches!(learned, Ok(rows) if rows == x.nrows())
@@ -338,7 +341,11 @@ impl<M: AsModel> Table<M> {
             });
             let features = encoded.as_ref().map_or(x, |features| features.view());
             let checked = self.model.as_model().check(features, targets, weights);
-            checked.map_err(|error| error.shifted(start))?;
+            let located = |error| match &self.encoder {
+                Some(encoder) => encoder.of_cell(x, error),
+                None => error,
+            };
+            checked.map_err(|error| located(error).shifted(start))?;
         }
         Ok(())
     }
@@ -359,7 +366,7 @@ fn with_features<T>(
         let (features, _) = scratch.prepare(encoder.width());
         let features = &mut features[..encoder.width()];
         encoder.encode_row(ArrayView1::from(x), features);
-        then(features)
+        then(features).map_err(|error| encoder.of_cell(one_row(x), error))
     })
 }
 

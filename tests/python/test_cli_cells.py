@@ -826,6 +826,24 @@ def test_codes_for_missing_targets_are_named(value, tmp_path):
     assert "further" not in run("learn", written(path, table()), "-t", "flow").stderr
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.OutlierWarning")
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("kind", ["--plain", "--experts"])
+@pytest.mark.parametrize("spread", [1.0, 1000.0])
+def test_codes_for_missing_targets_are_named_also_by_experts(spread, kind, order, tmp_path):
+    rows = table(order=ORDERS[order])
+    for row in rows:
+        row[2] = f"{spread * float(row[2]):.3f}"
+    rows[123][2] = "-9999"
+    result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow", kind)
+    assert "row 124, column 'flow' (line 125): -9999, " in result.stderr
+    assert ("where all other values are from " in result.stderr) == (spread > 1.0)
+    nearer = kind == "--experts" and spread == 1.0
+    learned = "a nearer target" if nearer else "it is"
+    assert f", is learned as {learned}; if it stands for a missing value: " in result.stderr
+    assert "--missing-values=-9999" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("head", "delimiter"), [("sep=;\n", ";"), ('"sep=;"\r\n', ";"), ("SEP=|\n", "|"), ("", " ")]
 )

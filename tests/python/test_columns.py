@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 import kernelstream as ks
 from kernelstream.columns.cells import cells_of, kind_of, zone_of
+from kernelstream.estimators.sentinels import find_sentinel
 
 N = 240
 RNG = np.random.default_rng(3)
@@ -257,6 +258,56 @@ def test_codes_for_missing_targets_are_warned_of(code):
     y[77] = code
     with pytest.warns(ks.exceptions.SentinelWarning, match=re.escape(f"{code:.6g} at row 77")):
         ks.KernelRegressor().fit(NAMED, y)
+
+
+def wide(order, n=600):
+    """Targets with a deviation of 2,000."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(n, 2))
+    y = 2000.0 * x[:, 0] + 100.0 * rng.normal(size=n)
+    places = {"random": np.arange(n), "rising": np.argsort(y), "by column": np.argsort(x[:, 1])}
+    return x[places[order]], y[places[order]]
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.OutlierWarning")
+@pytest.mark.parametrize("order", ["random", "rising", "by column"])
+@pytest.mark.parametrize("code", [-9999.0, -99999.0, 99999.0, -32768.0])
+@pytest.mark.parametrize("model", [ks.KernelRegressor, ks.KernelExperts])
+def test_codes_outside_the_range_of_other_targets_are_warned_of(model, code, order):
+    x, y = wide(order)
+    y[[77, 90, 300]] = code
+    found = f"y contains {code:.6g} at row 77, where all other values are from "
+    with pytest.warns(ks.exceptions.SentinelWarning, match=re.escape(found)):
+        model().partial_fit(x, y)
+
+
+@pytest.mark.parametrize("order", ["random", "rising", "by column"])
+def test_numbers_that_only_look_like_codes_are_not_warned_of(order):
+    for seed in range(20):
+        y = np.random.default_rng(seed).normal(size=600) * 3000.0
+        # Inside the range, next to others, other numbers, and prices.
+        for some in ([-999.0], [999.0, -9998.0], [-12000.0]):
+            y[7 : 7 + len(some)] = some
+            values = np.sort(y) if order == "rising" else y
+            assert find_sentinel(values[:, None]) is None
+        prices = np.random.default_rng(seed).uniform(50, 8000, 600).round()
+        prices[5] = 9999.0
+        assert find_sentinel((np.sort(prices) if order == "rising" else prices)[:, None]) is None
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.SentinelWarning")
+@pytest.mark.parametrize("order", ["random", "by column"])
+@pytest.mark.parametrize("row", [50, 300, 550])
+def test_an_outlier_is_named_as_the_reason_of_useless_predictions(row, order):
+    x, y = wide(order)
+    y /= 2000.0
+    y[row] = -9999.0
+    reason = "the outlying target that was warned of is the likely reason; "
+    with pytest.warns(ks.exceptions.UselessPredictionsWarning, match=reason):
+        ks.KernelRegressor().partial_fit(x, y)
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")

@@ -305,3 +305,59 @@ def test_one_outlier_in_the_warm_up_does_not_spoil_the_scale():
         first = np.delete(RAW[:500, 0], 5)
         assert model.scales_[0, 0] == pytest.approx(first.mean())
         assert model.scales_[0, 1] == pytest.approx(first.std())
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("order", ["random", "rising"])
+@pytest.mark.parametrize("value", [1e30, -1e30])
+@pytest.mark.parametrize("missing", ["error", "fill"])
+@pytest.mark.parametrize("model", [ks.KernelRegressor, ks.KernelClassifier])
+def test_a_cell_that_is_too_large_is_named_with_its_column(model, missing, value, order):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 3))
+    X = X[np.argsort(X[:, 0])] if order == "rising" else X
+    y = X[:, 1] > 0
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    shop = pd.Series(["north", "south"] * 350)
+    frame.insert(1, "shop", shop)
+    learned = model(missing=missing).fit(frame, y)
+    for row in (60, 650):
+        bad = frame.copy()
+        bad.loc[row, "b"] = value
+        found = (
+            rf'X at row {row}, column "b" is too large .{value / 1e30:.3f}e30, .e\d\d standard '
+            "deviations from the mean of the rows before.: correct it, or leave the row out"
+        )
+        for call in (
+            lambda bad=bad: model(missing=missing).fit(bad, y, shuffle=False),
+            lambda bad=bad: learned.predict(bad),
+        ):
+            with pytest.raises(ks.exceptions.DataError, match=found) as caught:
+                call()
+            assert (caught.value.row, caught.value.column) == (row, "b")
+        with pytest.raises(ks.exceptions.DataError, match='column "b" is too large'):
+            learned.predict_one(dict(bad.loc[row]))
+        array = np.where(np.arange(700)[:, None] == row, [0.0, value, 0.0], X)
+        with pytest.raises(ks.exceptions.DataError, match=f"row {row}, column 1 is too large"):
+            model(missing=missing).fit(array, y)
+        with pytest.raises(ks.exceptions.DataError, match=rf"row {row} is too .* in column 1.: co"):
+            model(scale=False).fit(array, y)
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("missing", ["error", "fill"])
+@pytest.mark.parametrize("model", [ks.KernelRegressor, ks.KernelExperts])
+def test_infinity_is_no_gap(model, missing):
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    y, bad = X[:, 0], X.copy()
+    bad[40, 1] = np.inf
+    named = pd.DataFrame(bad, columns=["a", "b"])
+    filled = ", make it NaN to have it filled," if missing == "fill" else ","
+    with pytest.raises(ValueError, match=f'"b" is inf: correct it{filled} or leave the row out'):
+        model(missing=missing).fit(named, y)
+    with pytest.raises(ValueError, match="inf at row 40, column 1: correct it, or leave the row"):
+        model(missing=missing).fit(bad, y)
+    bad[40, 1] = np.nan
+    if missing == "error":
+        with pytest.raises(ValueError, match="column 1: remove the row, or fill the gap"):
+            model().fit(bad, y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import warnings
 
 import numpy as np
@@ -28,6 +29,7 @@ CLOCKS = [
     for h, m in zip(RNG.integers(0, 24, N), RNG.integers(0, 60, N), strict=True)
 ]
 SECONDS = [3600.0 * time.hour + 60.0 * time.minute for time in CLOCKS]
+RACES = RNG.integers(60, 7200, N).astype(float).tolist()
 ORDERS = {"shuffled": np.arange(N), "sorted": np.argsort(A), "rising clock": np.argsort(SECONDS)}
 
 
@@ -63,6 +65,15 @@ FORMS = {
     "clocks with fractions": ([f"{time:%H:%M:%S}.250" for time in CLOCKS],
                               [s + 0.25 for s in SECONDS]),
     "clocks without zeros": ([f"{time.hour}:{time:%M}" for time in CLOCKS], SECONDS),
+    "minutes and seconds": ([f"{int(s) // 1200}:{int(s) // 20 % 60:02d}" for s in SECONDS],
+                            [float(int(s) // 20) for s in SECONDS]),
+    "hours of long runs": ([f"{int(s) // 900}:{int(s) // 15 % 60:02d}:{i % 60:02d}.5"
+                            for i, s in enumerate(SECONDS)],
+                           [60.0 * (int(s) // 15) + i % 60 + 0.5 for i, s in enumerate(SECONDS)]),
+    "either": ([f"{'-' * (i % 2)}{int(s) // 60}:{int(s) % 60:02d}" if s < 3600 else
+                f"{int(s) // 3600}:{int(s) // 60 % 60:02d}:{int(s) % 60:02d}"
+                for i, s in enumerate(RACES)],
+               [-s if s < 3600 and i % 2 else s for i, s in enumerate(RACES)]),
     "British days": ([f"{day:%d/%m/%Y}" for day in DAYS], DAYS),
     "American days": ([f"{day:%m/%d/%Y}" for day in DAYS], DAYS),
     "German days": ([f"{day:%d.%m.%Y}" for day in DAYS], DAYS),
@@ -362,3 +373,45 @@ def test_texts_that_name_rows_are_named_with_a_remedy(text):
         ):
             ks.KernelRegressor().partial_fit(frame, Y)
         ks.KernelRegressor(columns={"a": "category"}).partial_fit(frame, Y)
+
+
+def refusal_of(frame):
+    """The error of learning a frame; empty if it is learned."""
+    try:
+        ks.KernelRegressor(missing="fill").partial_fit(frame, Y)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("N/A", "is text that holds numbers but for 'N/A' in row 17, which counts as missing, and"),
+        ("?", "is text that holds numbers but for '?' in row 17, which counts as missing, and is"),
+        (" - ", "is text that holds numbers but for '-' in row 17, which counts as missing, and"),
+        ("abc", "is text that holds numbers but for 'abc' in row 17, and is read so"),
+        ("True", "is text that holds numbers but for 'True' in row 17, and is read so"),
+    ],
+)
+def test_the_value_because_of_which_numbers_are_text_is_named(cell, expected, order):
+    texts = [f"{A[place]}" for place in ORDERS[order]]
+    texts[17] = cell
+    for frame in (pd.DataFrame({"a": texts, "b": B}), {"a": texts, "b": B}):
+        with pytest.warns(ks.exceptions.KernelstreamWarning, match=re.escape(expected)):
+            refused = refusal_of(frame)
+        named = f"row 17, column 'a' is {cell!r}"
+        assert named in refused if cell in {"abc", "True"} else refused == ""
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("value", [True, False, np.True_])
+def test_truth_values_among_numbers_are_named(value, order):
+    cells = np.array(A[ORDERS[order]].tolist(), object)
+    cells[[31, 40]] = value
+    found = f"column 'a' holds numbers and, in row 31, {bool(value)} and 1 more, which counts as "
+    with pytest.warns(ks.exceptions.KernelstreamWarning, match=found + str(int(value))):
+        ks.KernelRegressor().partial_fit(pd.DataFrame({"a": cells, "b": B}), Y)

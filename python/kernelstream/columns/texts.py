@@ -27,12 +27,13 @@ from kernelstream.columns.cells import (
 __all__ = [
     "ABSENT",
     "CLOCK",
+    "DURATION",
     "MISSING",
     "Numerals",
     "Settled",
     "are_codes",
     "cast_texts",
-    "clocks_in",
+    "clock_form",
     "codes_in",
     "date_in",
     "find_dates",
@@ -71,6 +72,10 @@ _PER_SECOND = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
 # Times of the day, which are numbers of seconds since midnight: the form that stands for them.
 CLOCK = "%H:%M:%S"
 _CLOCK = r"^(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?$"
+# Spans of time as m:ss or h:mm:ss, of any number of minutes or hours: seconds.
+DURATION = "duration"
+_DURATION = r"^-?\d+:[0-5]\d(?::[0-5]\d)?(?:[.,]\d{1,9})?$"
+_SPANS = {CLOCK: _CLOCK, DURATION: _DURATION}
 _FORTRAN = r"\d[dD][-+]?\d"
 _ISO_TIME = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d{1,9})?)?)?)?"
 _ZONE = r"(Z|[-+]\d{2}(:?\d{2})?)"
@@ -104,7 +109,8 @@ class Numerals:
     date : str
         How times are written that are not ISO 8601: a format of ``strptime``, or the unit of
         numbers since 1970, ``s``, ``ms``, ``us`` or ``ns``; empty for numbers and ISO 8601.
-        ``%H:%M:%S`` stands for times of the day, which are numbers of seconds since midnight.
+        ``%H:%M:%S`` stands for times of the day, which are numbers of seconds since midnight, and
+        ``duration`` for spans of time as ``m:ss`` or ``h:mm:ss``, which are numbers of seconds.
     exponent : {"e", "d"}
         The letter of exponents; ``d`` is Fortran's, as in ``3.4D+03``, beside the usual one.
     """
@@ -122,10 +128,15 @@ class Numerals:
         return self == Numerals()
 
     @property
+    def counts_seconds(self) -> bool:
+        """Whether they are times of the day or spans of time, which are numbers of seconds."""
+        return self.date in _SPANS
+
+    @property
     def pattern(self) -> str:
         """A regular expression (RE2) that matches a whole cell that is such a number."""
-        if self.date == CLOCK:
-            return _CLOCK
+        if self.counts_seconds:
+            return _SPANS[self.date]
         letters = "eEdD" if self.exponent == "d" else "eE"
         decimal, exponent = re.escape(self.decimal), rf"([{letters}][-+]?\d+)?"
         if self.thousands:
@@ -153,6 +164,8 @@ class Numerals:
     def __str__(self) -> str:
         if self.date == CLOCK:
             return "of seconds since midnight"
+        if self.date == DURATION:
+            return "of seconds, as durations m:ss or h:mm:ss"
         notes = [f"with thousands separated by {self.thousands!r}"] if self.thousands else []
         notes += [f"with the decimal sign {self.decimal!r}"] if self.decimal != "." else []
         notes += [f"with {self.unit}"] if self.unit else []
@@ -256,10 +269,9 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
     best = Settled(pa.string(), numerals, n_known, 0, None)
     tried = [(kind, type_, numerals) for kind, type_ in _TYPES]
     tried += [("time", pa.timestamp("us"), Numerals(date=form)) for form in find_dates(texts)[:1]]
-    tried += [("number", pa.float64(), Numerals(date=CLOCK))]
+    if form := clock_form(texts):
+        tried += [("number", pa.float64(), Numerals(date=form))]
     for kind, type_, numerals in tried:
-        if numerals.date == CLOCK and not clocks_in(texts):
-            continue
         odd = cast_texts(texts, kind, numerals, MISSING, type_)[1]
         if kind == "boolean":
             # Others, such as yes and no, are categories, as they are where text has a type.
@@ -357,15 +369,29 @@ def codes_in(texts: pa.Array) -> str:
     return str(padded[0]) if len(padded) and is_usual else ""
 
 
-def clocks_in(texts: pa.Array) -> bool:
-    """Tell whether any cell is a time of the day, such as 12:30.
+def clock_form(texts: pa.Array) -> str:
+    """Find whether any cell is a time of the day, such as 12:30, or a span of time, such as 26:09.
+
+    Cells are spans if more than one is no time of the day.
 
     Parameters
     ----------
     texts : Array of str
         Cells.
+
+    Returns
+    -------
+    form : str
+        `CLOCK`, `DURATION`, or empty for neither.
     """
-    return bool(pc.any(pc.match_substring_regex(_plain_texts(texts), _CLOCK)).as_py())
+    texts = _plain_texts(texts)
+    clocks, spans = (
+        int(pc.match_substring_regex(texts, pattern).true_count or 0)
+        for pattern in (_CLOCK, _DURATION)
+    )
+    if spans > clocks + 1:
+        return DURATION
+    return CLOCK if clocks else ""
 
 
 def find_dates(texts: pa.Array) -> list[str]:
@@ -441,7 +467,7 @@ def fitting(texts: pa.Array, numerals: Numerals) -> int:
         The way.
     """
     texts = _plain_texts(texts)
-    if numerals.date and numerals.date != CLOCK:
+    if numerals.date and not numerals.counts_seconds:
         return int(len(texts) - _cast_dates(texts, numerals.date).null_count)
     return int(pc.match_substring_regex(texts, numerals.pattern).true_count or 0)
 
@@ -504,9 +530,9 @@ def cast_texts(
     """
     texts = _plain_texts(texts)
     words = _is_word(texts, missing)
-    if kind == "number" and numerals.date == CLOCK:
-        fits = pc.match_substring_regex(texts, _CLOCK)
-        values = _cast_clocks(_where(texts, fits, words))
+    if kind == "number" and numerals.counts_seconds:
+        fits = pc.match_substring_regex(texts, numerals.pattern)
+        values = _cast_seconds(_where(texts, fits, words), numerals.date)
     elif kind == "number":
         fits = pc.match_substring_regex(texts, numerals.pattern)
         values = numerals.clean(_where(texts, fits, words)).cast(pa.float64())
@@ -529,9 +555,11 @@ def cast_texts(
     return values, ~found
 
 
-def _cast_clocks(texts: pa.Array) -> pa.Array:
-    """Cast times of the day to seconds since midnight."""
+def _cast_seconds(texts: pa.Array, date: str) -> pa.Array:
+    """Cast times of the day, or spans of time, to seconds."""
     form = r"^(?P<h>\d+):(?P<m>\d+)(?::(?P<s>[\d.,]+))?$"
+    if date == DURATION:
+        form = r"^-?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>[\d.,]+)$"
     parts = pc.extract_regex(texts, form)
     seconds = pa.nulls(len(texts), pa.float64())
     for name, unit in (("s", 1.0), ("m", 60.0), ("h", 3600.0)):
@@ -539,7 +567,8 @@ def _cast_clocks(texts: pa.Array) -> pa.Array:
         empty = pc.fill_null(pc.equal(part, ""), False)
         part = pc.if_else(empty, "0", part).cast(pa.float64())
         seconds = pc.add(pc.fill_null(seconds, 0.0), pc.multiply(part, unit))
-    return seconds
+    is_negative = pc.fill_null(pc.starts_with(texts, "-"), False)
+    return pc.if_else(is_negative, pc.negate(seconds), seconds)
 
 
 def _cast_dates(texts: pa.Array, form: str) -> pa.Array:

@@ -178,16 +178,25 @@ def concerns_of(model: Any) -> Concerns:
     return (False, False, []) if core is None else cast("Concerns", core.concerns)
 
 
-def warn_of_concerns(model: Any, before: Concerns, drifts: str, useless: str | None) -> None:
-    """Issue the warnings that a call of a public method has caused, once each."""
+def warn_of_concerns(
+    model: Any, before: Concerns, drifts: str, useless: str | None, *, after_outlier: bool = False
+) -> None:
+    """Issue the warnings that a call of a public method has caused, once each.
+
+    With `after_outlier` a target among the latest rows has been warned of as an outlier.
+    """
     rose, no_use, moved = concerns_of(model)
     name = type(model).__name__
+    reason = (
+        "the outlying target that was warned of is the likely reason; " if after_outlier else ""
+    )
     if no_use and not before[1] and useless is not None:
-        advise(f"{name} {useless}", UselessPredictionsWarning)
+        what, _, remedies = useless.partition(": ")
+        advise(f"{name} {what}: {reason}{remedies}", UselessPredictionsWarning)
     if rose and not before[0]:
         advise(
             f"the errors of {name} have risen well above what they were, and stayed there (see "
-            f"diagnostics_): if the stream has changed, {drifts}",
+            f"diagnostics_): {reason}if the stream has changed, {drifts}",
             DriftWarning,
         )
     if moved and not before[2]:

@@ -13,6 +13,18 @@ __all__ = ["Sentinel", "find_sentinel"]
 # of; at most one in a hundred values, in at least this many rows.
 _FAR, _RARE, _ENOUGH = 1000.0, 100, 50
 
+# Numbers that programs write for a missing value: three nines or more, and the limits of integers.
+_KNOWN = np.array(
+    [
+        *(sign * (10.0**digits - 1.0) for sign in (-1.0, 1.0) for digits in range(3, 11)),
+        *(-999.25, -32768.0, 32767.0, 65535.0, -2147483648.0, 2147483647.0),
+    ]
+)
+# One of these is warned of also nearer by, if it is further beyond the range of all other values
+# than this share of that range, below and above: 999 and 9999 are prices as well. The largest of
+# thousands of Gaussian numbers is 0.05 beyond the others.
+_BELOW, _ABOVE = 0.1, 0.5
+
 # Rows per block, so that memory is bounded.
 _BLOCK = 8192
 
@@ -28,28 +40,46 @@ class Sentinel(NamedTuple):
         The number.
     times : float
         How many times further from the median of its column it is than usual.
+    others : tuple of (float, float), optional
+        The range of all other values of its column, if the value is one that programs write for a
+        missing one.
     """
 
     row: int
     column: int
     value: float
     times: float
+    others: tuple[float, float] | None = None
+
+    @property
+    def is_far(self) -> bool:
+        """Whether it is thousands of times further from the median than usual."""
+        return self.times > _FAR
 
     @property
     def times_text(self) -> str:
         """The number of times, in words."""
         return f"{self.times:,.0f}" if self.times < 1e7 else f"{self.times:.0e}"
 
-    def describe(self, place: str) -> str:
-        """Describe it, with its place."""
-        return (
-            f"{self.value:.6g} at {place}, {self.times_text} times further from the median than "
-            "usual, and is learned as it is"
-        )
+    @property
+    def why(self) -> str:
+        """Why it may stand for a missing value."""
+        if self.is_far or self.others is None:
+            return f"{self.times_text} times further from the median than usual"
+        low, high = self.others
+        return f"where all other values are from {low:.6g} to {high:.6g}"
+
+    def describe(self, place: str, learned: str = "is learned as it is") -> str:
+        """Describe it, with its place and what becomes of it."""
+        return f"{self.value:.6g} at {place}, {self.why}, and {learned}"
 
 
 def find_sentinel(values: NDArray[np.float64]) -> Sentinel | None:
-    """Find the first value that is thousands of times further from the median than usual."""
+    """Find the first value that may stand for a missing one.
+
+    It is thousands of times further from the median of its column than usual, or is a number that
+    programs write for a missing value and lies outside the range of all others.
+    """
     for start in range(0, max(len(values) - _ENOUGH, 0) + 1, _BLOCK):
         # The last block is the longer one where too few rows would be left for another.
         stop = start + _BLOCK if start + _BLOCK <= len(values) - _ENOUGH else len(values)
@@ -74,7 +104,35 @@ def _in_block(values: NDArray[np.float64]) -> Sentinel | None:
     usual = np.median(distance, axis=0)
     far = (distance > _FAR * usual) & (usual > 0.0)
     far &= far.sum(axis=0) * _RARE <= len(values)
-    if not far.any():
-        return None
-    row, column = np.argwhere(far)[0].tolist()
-    return Sentinel(row, column, values[row, column], distance[row, column] / usual[column])
+    found = []
+    for column in np.flatnonzero(_has_known_end(values)):
+        one = _known_beyond(values[:, column])
+        if one is not None:
+            row, others = one
+            times = float(distance[row, column] / usual[column]) if usual[column] else 0.0
+            found.append(Sentinel(row, int(column), values[row, column], times, others))
+    if far.any():
+        row, column = np.argwhere(far)[0].tolist()
+        found.append(
+            Sentinel(row, column, values[row, column], distance[row, column] / usual[column])
+        )
+    return min(found, key=lambda one: one[:2], default=None)
+
+
+def _has_known_end(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which columns have a known number as their least or largest value."""
+    ends = np.stack([values.min(axis=0), values.max(axis=0)])
+    return np.asarray(np.isin(ends, _KNOWN).any(axis=0))
+
+
+def _known_beyond(values: NDArray[np.float64]) -> tuple[int, tuple[float, float]] | None:
+    """Give the row of a known number that lies outside the range of all others, and that range."""
+    low, high = float(values.min()), float(values.max())
+    for end, share in ((low, _BELOW), (high, _ABOVE)):
+        others = values[values != end]
+        if not np.isin(end, _KNOWN) or 2 * len(others) < len(values):
+            continue
+        first, last = float(others.min()), float(others.max())
+        if last > first and max(first - end, end - last) > share * (last - first):
+            return int(np.argmax(values == end)), (first, last)
+    return None

@@ -40,6 +40,7 @@ Rows: TypeAlias = ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Source: TypeAlias = Rows | Iterable[Any] | PathLike[str] | Callable[[], Iterable[Any]]
 
 _REMEDY = "remove the row, or fill the gap before learning"
+_REMEDY_OF_INFINITY = "correct it, or leave the row out"
 # Beyond that, the core compares no numbers.
 _LARGEST = 1e50
 
@@ -250,8 +251,8 @@ def finite_rows(
         if np.isfinite(value):
             reason = f"is too large ({value:.3e}): correct it, or leave the row out"
         else:
-            what = "NaN" if np.isnan(value) else value
-            reason = f"is {what}: {remedy}"
+            is_gap = np.isnan(value)
+            reason = f"is {'NaN' if is_gap else value}: {remedy if is_gap else _REMEDY_OF_INFINITY}"
         error = located_error(f"{array} at row {row}, {where} {reason}", array, row, name)
         error.reason = reason
         raise error

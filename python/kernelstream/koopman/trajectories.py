@@ -190,7 +190,11 @@ def naming_states(
     try:
         yield
     except DataError as error:
-        found = [(i, one) for i, piece in enumerate(pieces) if (one := find_sentinel(piece))]
+        found = [
+            (i, one)
+            for i, piece in enumerate(pieces)
+            if (one := find_sentinel(piece)) is not None and one.is_far
+        ]
         if "too large" not in str(error) or not found:
             raise
         i, far = found[0]

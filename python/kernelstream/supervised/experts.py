@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.estimators.order import is_serial
+from kernelstream.estimators.sentinels import Sentinel
 from kernelstream.exceptions import NotAvailableError, OutlierWarning
 from kernelstream.supervised.chosen import adaptive_spec, experts_of, generations_of, weights_of
 from kernelstream.supervised.columns import Kind
@@ -184,10 +185,11 @@ class KernelExperts(KernelRegressor):
         self.verbose = verbose
         self.effort = effort
 
-    def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> bool:
-        """Give no warning here: outliers are winsorized, and have a warning of their own."""
-        del targets
-        return False
+    def _describe_learned(self, found: Sentinel) -> tuple[str, str] | None:
+        """Describe numbers that programs write; other outliers have a warning of their own."""
+        if found.others is None:
+            return None
+        return ("a nearer target is learned" if found.is_far else "is learned as it is"), ""
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the predictions of the experts, in which the mixture is linear.

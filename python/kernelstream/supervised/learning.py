@@ -26,6 +26,10 @@ from kernelstream.supervised.columns import warn_of_rounded
 
 __all__ = ["begin", "learn", "learn_rows"]
 
+# Rows after an outlier in which it is named as the likely reason of large errors, in the mean of
+# the errors over about 1,000 rows.
+_RECENT = 2000
+
 
 def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **how: Any) -> None:
     """Prepare a model for a stream of such rows and targets.
@@ -37,6 +41,7 @@ def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **ho
     """
     model.n_features_in_ = n_features
     model._warned_of_weights = model._warned_of_unknown = False
+    model._outlier_at = None
     model._begin_targets(targets, classes, **{"complete": False, **how})
     model._core = model._new_core()
 
@@ -94,16 +99,22 @@ def learn(
             rows, targets = rows[order], targets[order]
             weights = None if weights is None else weights[order]
         concerns = concerns_of(learner)
+        limited = learner._core.n_limited or 0
         prequential = prequential or Prequential()
         with naming_rows_of(order):
             predictions = learner._learn_rows(
                 rows, targets, weights, predict=predict, prequential=prequential
             )
+        new = warned and not learner._warned_of_sentinel
+        if new or (learner._core.n_limited or 0) > limited:
+            learner._outlier_at = learner.n_seen_
         if warned:
             learner._warned_of_sentinel = True
+        outlier_at = learner._outlier_at
+        recent = outlier_at is not None and learner.n_seen_ - outlier_at <= _RECENT
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()
-    warn_of_concerns(model, concerns, model._follows_drift(), useless)
+    warn_of_concerns(model, concerns, model._follows_drift(), useless, after_outlier=recent)
     # To experts that choose their settings only the ratios of weights matter.
     if weights is not None and model._has_settings() and not model._warned_of_weights:
         model._warned_of_weights = warn_of_small_weights(weights)

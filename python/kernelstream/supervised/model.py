@@ -65,6 +65,9 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     # One warning is enough for a stream.
     _warned_of_weights = False
     _warned_of_unknown = False
+    _warned_of_sentinel = False
+    # Rows learned when a target was last warned of as an outlier.
+    _outlier_at: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

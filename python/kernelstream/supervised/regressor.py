@@ -17,7 +17,7 @@ from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.metrics import RunningError
 from kernelstream.estimators.process import covariance_of, draws_of
-from kernelstream.estimators.sentinels import find_sentinel
+from kernelstream.estimators.sentinels import Sentinel, find_sentinel
 from kernelstream.estimators.uncertainty import (
     Bounds,
     Prequential,
@@ -185,9 +185,6 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.5)) < 0.01)
     True
     """
-
-    # One warning is enough for a stream.
-    _warned_of_sentinel = False
 
     def __init__(
         self,
@@ -601,15 +598,21 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         if self._warned_of_sentinel:
             return True
         numbers = targets[:, None] if targets.ndim == 1 else targets
-        if not np.isinf(numbers).any() and (found := find_sentinel(numbers)) is not None:
-            place = f"row {found.row}" + ("" if targets.ndim == 1 else f", column {found.column}")
-            advise(
-                f"y contains {found.describe(place)}: if it stands for a missing value, leave the "
-                "row out; KernelExperts() winsorizes outliers",
-                SentinelWarning,
-            )
-            return True
-        return False
+        found = None if np.isinf(numbers).any() else find_sentinel(numbers)
+        if found is None or not (learned := self._describe_learned(found)):
+            return False
+        place = f"row {found.row}" + ("" if targets.ndim == 1 else f", column {found.column}")
+        advise(
+            f"y contains {found.describe(place, learned[0])}: if it stands for a missing value, "
+            f"leave the row out{learned[1]}",
+            SentinelWarning,
+        )
+        return True
+
+    def _describe_learned(self, found: Sentinel) -> tuple[str, str] | None:
+        """Describe what is learned of a target that may be missing, and a remedy, to be warned."""
+        del found
+        return "is learned as it is", "; KernelExperts() winsorizes outliers"
 
     def _begin_targets(
         self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool

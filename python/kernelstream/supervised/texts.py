@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelstream.columns.cells import refused, texts_of
+from kernelstream.columns.cells import MISSING, refused, texts_of
 from kernelstream.estimators.advice import advise
 
 __all__ = ["WRITTEN", "is_written", "read_texts", "settled_kind", "with_ways"]
@@ -106,6 +106,7 @@ def settled_kind(
         return kind
     if type_ == "number" and not declared:
         _warn_of_digits(name, column)
+        _warn_of_truth(name, column)
         return kind
     texts = _first_texts(column)
     if not texts:
@@ -127,14 +128,14 @@ def settled_kind(
         return _declared_kind(name, kind, settled, forms, reading.find_numerals(cells))
     padded = bool(reading.codes_in(cells))
     if settled.is_sure and not padded:
-        example = texts[0] if settled.written is None else settled.written[1]
+        example = _reason_for_text(column, texts, settled)
         ways = str(settled.numerals) or ("in ISO 8601" if settled.kind == "time" else "")
         remedy = remedy or (
             f"columns={{{name!r}: {settled.kind!r}}} declares it, and "
             f"columns={{{name!r}: 'category'}} leaves it text"
         )
         what = f"column {name!r} is text that holds {settled.kind}s {ways}".rstrip()
-        warn(f"{what}, such as {example!r}, and is read so: {remedy}")
+        warn(f"{what}{example}, and is read so: {remedy}")
         return {"type": settled.kind} | _ways_in(settled)
     if len(forms) > 1 and reading.date_in(cells):
         ways = remedy or " or ".join(_remedy(name, form) for form in forms[1:])
@@ -145,6 +146,27 @@ def settled_kind(
     elif message := _describe_text(name, texts, settled, remedy, padded=padded):
         warn(message)
     return kind
+
+
+def _reason_for_text(column: Any, texts: list[str], settled: Any) -> str:
+    """Name the value because of which a column of numbers or times is text."""
+    if settled.odd is not None:
+        text = settled.odd[1]
+        return f" but for {_place_in(column, [text]) or repr(text)}"
+    if settled.written is not None:
+        return f", such as {settled.written[1]!r}"
+    if place := _place_in(column, frozenset(MISSING) - {""}):
+        return f" but for {place}, which counts as missing"
+    return f", such as {texts[0]!r}"
+
+
+def _place_in(column: Any, words: Collection[str]) -> str:
+    """Give the first text of a column that is one of these, with its row; empty without one."""
+    values = texts_of(column)
+    for row, value in enumerate([] if values is None else values.tolist()):
+        if isinstance(value, str) and value.strip() in words:
+            return f"{value.strip()!r} in row {row}"
+    return ""
 
 
 def _declared_kind(
@@ -285,6 +307,21 @@ def _warn_of_digits(name: Any, column: Any) -> None:
             f"column {name!r} holds numbers such as {next(iter(distinct))}, which may be dates: "
             f"{_remedy(name, form)} takes them for times, columns={{{name!r}: 'number'}} for "
             "numbers"
+        )
+
+
+def _warn_of_truth(name: Any, column: Any) -> None:
+    """Warn of truth values among numbers, which count as 1 and 0."""
+    values = np.asarray(column)
+    if values.dtype.kind != "O" or values.ndim != 1:
+        return
+    rows = [i for i, one in enumerate(values.tolist()) if isinstance(one, bool | np.bool_)]
+    if rows:
+        value = bool(values[rows[0]])
+        more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        advise(
+            f"column {name!r} holds numbers and, in row {rows[0]}, {value}{more}, which counts as "
+            f"{int(value)}: correct it, or make it a gap"
         )
 
 

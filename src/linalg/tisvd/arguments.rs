@@ -30,7 +30,7 @@ pub(super) fn check_entries(what: &'static str, matrix: ArrayView2<'_, f64>) -> 
                 return Err(Error::NotFinite { what, row, column, value });
             }
             if value.abs() > LARGEST {
-                return Err(Error::TooLarge { what, row, magnitude: value.abs() });
+                return Err(Error::TooLarge { what, row, column: Some(column), magnitude: value.abs() });
             }
         }
     }
@@ -42,7 +42,7 @@ pub(super) fn too_large(what: &'static str, matrix: ArrayView2<'_, f64>) -> Erro
     let sizes = matrix.rows().into_iter().map(|row| row.iter().fold(0.0_f64, |most, v| most.max(v.abs())));
     let (row, magnitude) =
         sizes.enumerate().fold((0, 0.0), |most, (i, size)| if size > most.1 { (i, size) } else { most });
-    Error::TooLarge { what, row, magnitude }
+    Error::TooLarge { what, row, column: None, magnitude }
 }
 
 pub(super) fn check_shape(

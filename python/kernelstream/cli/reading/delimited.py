@@ -17,7 +17,6 @@ from kernelstream.columns.arrow_types import is_number
 from kernelstream.columns.names import normalized
 from kernelstream.columns.texts import (
     ABSENT,
-    CLOCK,
     Numerals,
     Settled,
     are_codes,
@@ -118,7 +117,7 @@ class Delimited(TextTable):
                 continue
             known = len(texts[name]) - texts[name].null_count
             count = fitting(texts[name], way)
-            if way.date and way.date != CLOCK:
+            if way.date and not way.counts_seconds:
                 if 2 * count > known:
                     self._settle_as_times(
                         name, Settled(pa.timestamp("us"), way, known, count, None)

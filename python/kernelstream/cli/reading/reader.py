@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kernelstream.columns.arrow_types import kind_of
 from kernelstream.columns.names import name_in
-from kernelstream.columns.texts import CLOCK, MISSING, Numerals, Settled, fitting, settle
+from kernelstream.columns.texts import MISSING, Numerals, Settled, fitting, settle
 
 __all__ = ["Reader", "RowError", "Rows"]
 
@@ -203,7 +203,7 @@ class Reader(ABC):
                 continue
             known, count = len(sample) - sample.null_count, fitting(sample, way)
             if 2 * count > known:
-                type_ = pa.float64() if way.date == CLOCK else pa.timestamp("us")
+                type_ = pa.float64() if way.counts_seconds else pa.timestamp("us")
                 self._text_settled[own] = Settled(type_, way, known, count, None)
             elif known:
                 self.notes.append(f"{name} does not hold times {way}")

@@ -307,14 +307,16 @@ class Learning:
                 write(said)
 
     def _report_sentinel(self, batch: Batch, learned: NDArray[np.bool_]) -> None:
-        """Name the first target that may stand for a missing one; experts winsorize it."""
-        if self._warned_of_sentinel or self._options.experts:
+        """Name the first target that may stand for a missing one."""
+        if self._warned_of_sentinel:
             return
         if (found := find_sentinel(batch.targets[learned])) is not None:
             self._warned_of_sentinel = True
             row = int(np.flatnonzero(learned)[found.row])
             name = self._session.columns.numeric_targets[found.column]
-            self._say(describe_sentinel(batch.where(row, name), found))
+            experts_clip = self._options.experts and found.is_far
+            becomes = "is learned as a nearer target" if experts_clip else "is learned as it is"
+            self._say(describe_sentinel(batch.where(row, name), found, becomes))
 
     def _advance(self, batch: Batch, learned: NDArray[np.bool_], count: int) -> None:
         """Record that this many rows of a batch are done."""

@@ -109,11 +109,11 @@ def describe_repeated(table: Reader) -> str:
     return f"{len(table.repeated):,} in {table.name}, {rows} {first}{more}, left out"
 
 
-def describe_sentinel(where: str, found: Sentinel) -> str:
-    """Say where a number is that may stand for a missing value."""
+def describe_sentinel(where: str, found: Sentinel, learned: str = "is learned as it is") -> str:
+    """Say where a number is that may stand for a missing value, and what becomes of it."""
     return (
-        f"{where}: {found.value:.6g}, {found.times_text} times further from the median than usual, "
-        f"is learned as it is; if it stands for a missing value: --missing-values={found.value:.6g}"
+        f"{where}: {found.value:.6g}, {found.why}, {learned}; if it stands for a missing value: "
+        f"--missing-values={found.value:.6g}"
     )
 
 
