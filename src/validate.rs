@@ -109,14 +109,11 @@ pub(crate) fn check_row(kernel: &Kernel, what: &'static str, index: usize, row: 
     if squared_norm <= LARGEST && similarity.abs() <= LARGEST {
         return Ok(());
     }
-    match row.iter().enumerate().find(|(_, v)| !v.is_finite()) {
-        Some((column, &value)) => Err(Error::NotFinite { what, row: index, column, value }),
-        None => {
-            let largest = (0..row.len()).max_by(|&i, &j| row[i].abs().total_cmp(&row[j].abs()));
-            // A similarity may overflow though no entry is too large.
-            let column = largest.filter(|_| squared_norm > LARGEST);
-            let magnitude = squared_norm.sqrt().max(similarity.abs());
-            Err(Error::TooLarge { what, row: index, column, magnitude })
-        }
+    if let Some((column, &value)) = row.iter().enumerate().find(|(_, v)| !v.is_finite()) {
+        return Err(Error::NotFinite { what, row: index, column, value });
     }
+    let largest = (0..row.len()).max_by(|&i, &j| row[i].abs().total_cmp(&row[j].abs()));
+    // A similarity may overflow though no entry is too large.
+    let column = largest.filter(|_| squared_norm > LARGEST);
+    Err(Error::TooLarge { what, row: index, column, magnitude: squared_norm.sqrt().max(similarity.abs()) })
 }

@@ -312,6 +312,21 @@ def test_an_outlier_is_named_as_the_reason_of_useless_predictions(row, order):
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.SentinelWarning")
+@pytest.mark.parametrize("order", ["random", "by column"])
+@pytest.mark.parametrize("size", [500, 5000])
+def test_an_outlier_is_named_as_the_reason_of_errors_that_rise(size, order):
+    x, y = wide(order, 5000)
+    y /= 2000.0
+    y[3000] = -9999.0
+    model, reason = ks.KernelRegressor(), "the outlying target that was warned of is the likely"
+    with pytest.warns(ks.exceptions.DriftWarning, match=f"risen .*: {reason} reason; if the stream"):
+        for start in range(0, 5000, size):
+            model.partial_fit(x[start : start + size], y[start : start + size])
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
 def test_a_stream_is_warned_of_codes_for_missing_values_once():
     x, y = np.arange(2000.0)[:, None], np.sin(np.arange(2000.0))
     y[[77, 1077]] = -9999.0

@@ -89,7 +89,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
-            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
+            Rows of finite numbers, n at least 1. float64 arrays are only copied if shuffled.
             Or a source of batches: see the Notes.
         y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
             Their targets, finite, or NaN for some of several; or of a classifier their labels:
