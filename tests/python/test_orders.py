@@ -173,6 +173,7 @@ def test_fit_with_forgetting_keeps_the_order_of_rising_targets(order):
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
 def test_fit_keeps_the_order_of_times():
     X, y = in_own_units(1000, 0)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -196,13 +197,19 @@ def test_columns_in_a_random_order_are_in_no_order(n):
             rng.random((n, 10)) < 0.3,
             np.zeros((n, 1)),
         ]
-        assert ordered_columns(X).size == 0
-        assert ordered_columns(csr_matrix(X)).size == 0
+        y = rng.normal(size=n)
+        assert ordered_columns(X, y).size == 0
+        assert ordered_columns(csr_matrix(X), y).size == 0
+        # Repeated rows are the same as weights of rows.
+        counts = rng.integers(1, 4, n)
+        assert ordered_columns(X.repeat(counts, axis=0), y.repeat(counts)).size == 0
         # A rare flag is not judged.
         X[:, 40] = np.arange(n) < n / 100
-        assert ordered_columns(X).size == 0
+        assert ordered_columns(X, y).size == 0
         X[:, 40] = np.arange(n) < n / 10
-        assert ordered_columns(X).tolist() == [40]
+        assert ordered_columns(X, y).tolist() == [40]
+        assert ordered_columns(csr_matrix(X), y).tolist() == [40]
+        assert ordered_columns(X.repeat(counts, axis=0), y.repeat(counts)).tolist() == [40]
 
 
 @pytest.mark.parametrize("order", ["target", "column", "blocks", "long blocks", "duplicates"])

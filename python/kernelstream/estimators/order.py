@@ -49,16 +49,19 @@ def _is_serial_column(numbers: NDArray[Any]) -> bool:
     return bool(successive < _RATIO * 2.0 * numbers.var())
 
 
-def ordered_columns(rows: Any) -> NDArray[np.intp]:
+def ordered_columns(rows: Any, targets: NDArray[Any]) -> NDArray[np.intp]:
     """Find the columns in which neighbouring rows are more alike than others, as sorted ones.
 
     The statistic is the ratio of von Neumann of the ranks, so that it has no unit and outliers
-    change nothing; gaps count as the least value.
+    change nothing; gaps count as the least value. A row that repeats the one before, with its
+    target, is another way to write a weight, and is not counted.
 
     Parameters
     ----------
     rows : ndarray or sparse matrix of shape (n, n_features)
         Rows.
+    targets : ndarray of shape (n,) or (n, n_targets)
+        Their targets.
 
     Returns
     -------
@@ -78,16 +81,29 @@ def ordered_columns(rows: Any) -> NDArray[np.intp]:
         first = np.sort(np.random.default_rng(0).choice(len(first), _PAIRS, replace=False))
     pairs = rows[np.concatenate([first, first + 1])]
     pairs = pairs.tocsc() if issparse(pairs) else pairs
+    starts = range(0, n_columns, _COLUMNS)
+    new = (targets[first] != targets[first + 1]).reshape(len(first), -1).any(axis=1)
+    for start in starts:
+        before, after = np.split(_block(pairs, start), 2)
+        new |= (before != after).any(axis=1)
+    if new.sum() < _FEWEST - 1:
+        return np.empty(0, np.intp)
     found = []
-    for start in range(0, n_columns, _COLUMNS):
-        block = pairs[:, start : start + _COLUMNS]
-        values = block.toarray() if issparse(block) else block
-        ranks = rankdata(np.where(np.isnan(values), -np.inf, values), axis=0) / len(values)
+    for start in starts:
+        block = _block(pairs, start)
+        ranks = rankdata(block, axis=0) / len(block)
         before, after = np.split(ranks, 2)
         spread = ranks.var(axis=0)
-        alike = np.square(after - before).mean(axis=0) < _RATIO * 2.0 * spread
+        alike = np.square(after - before)[new].mean(axis=0) < _RATIO * 2.0 * spread
         found.append(start + np.flatnonzero(alike & (spread > _LEAST_SPREAD / 12.0)))
     return np.concatenate(found)
+
+
+def _block(rows: Any, start: int) -> NDArray[np.float64]:
+    """Give some columns of rows, whose gaps are less than all numbers."""
+    block = rows[:, start : start + _COLUMNS]
+    values = block.toarray() if issparse(block) else block
+    return np.where(np.isnan(values), -np.inf, values)
 
 
 def shuffled(n_rows: int) -> NDArray[np.intp]:

@@ -285,10 +285,10 @@ class KernelExperts(KernelRegressor):
     def _scales_numbers(self) -> bool:
         return self.scale and self.experts is not None
 
-    def _is_in_order(self, rows: Any, targets: NDArray[Any]) -> bool:
+    def _is_in_order(self, rows: Any, targets: NDArray[Any], known: NDArray[Any]) -> bool:
         """Whether targets come in an order: experts themselves notice that rows do."""
-        del rows
-        return is_serial(targets)
+        del rows, targets
+        return is_serial(known)
 
     def _has_settings(self) -> bool:
         return self.experts is not None

@@ -145,10 +145,10 @@ class KernelExpertsClassifier(KernelClassifier):
         check_is_fitted(self)
         return generations_of(self._core)
 
-    def _is_in_order(self, rows: Any, targets: NDArray[Any]) -> bool:
+    def _is_in_order(self, rows: Any, targets: NDArray[Any], known: NDArray[Any]) -> bool:
         """Whether targets come in an order: experts themselves notice that rows do."""
-        del rows
-        return is_serial(targets)
+        del rows, targets
+        return is_serial(known)
 
     def _has_settings(self) -> bool:
         return False

@@ -94,7 +94,7 @@ def learn(
             targets = np.where(weights[:, 0] > 0.0, targets, learner.classes_[0])
         warned = learner._warn_of_sentinels(targets)
         order = None
-        if learner._is_in_order(rows, known) if shuffle is None else shuffle:
+        if learner._is_in_order(rows, targets, known) if shuffle is None else shuffle:
             order = shuffled(rows.shape[0])
             rows, targets = rows[order], targets[order]
             weights = None if weights is None else weights[order]

@@ -376,14 +376,17 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     def _chosen_learner(self) -> Learner:
         return as_component(self.learner, Ridge, Learner)
 
-    def _is_in_order(self, rows: Any, targets: NDArray[Any]) -> bool:
-        """Whether rows come in an order in which they are not to be learned."""
+    def _is_in_order(self, rows: Any, targets: NDArray[Any], known: NDArray[Any]) -> bool:
+        """Whether rows come in an order in which they are not to be learned.
+
+        The known targets are those of rows with a positive weight.
+        """
         learner = self._chosen_learner()
         if getattr(learner, "forgetting", 1.0) < 1.0:
             return False
-        if is_serial(targets):
+        if is_serial(known):
             return True
-        if not learner._weights_alike or not (places := ordered_columns(rows)).size:
+        if not learner._weights_alike or not (places := ordered_columns(rows, targets)).size:
             return False
         kinds = [kind["type"] for kind in columns_of(self).kinds.values()]
         return not kinds or all(kinds[place] != "time" for place in places)
