@@ -149,7 +149,8 @@ def test_texts_are_read_alike_in_frames_and_files(name, order, tmp_path):
         np.testing.assert_allclose(predicted, expected, rtol=1e-9, err_msg=end)
 
 
-@pytest.mark.parametrize("name", FORMS)
+# A column whose first rows are also times of the day is one of these in river.
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "either"])
 def test_rows_of_river_are_read_as_frames(name):
     river = pytest.importorskip("kernelstream.river")
     texts, values = FORMS[name]
