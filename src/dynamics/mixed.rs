@@ -32,7 +32,8 @@ impl DynamicsSpec {
         )?;
         for (k, horizon) in self.horizons.iter().enumerate() {
             in_range("horizons", horizon, (1..=FURTHEST).contains(horizon), "from 1 to 100,000")?;
-            in_range("horizons", horizon, !self.horizons[..k].contains(horizon), "all different")?;
+            let new = !self.horizons[..k].contains(horizon);
+            in_range("horizons", format_args!("{horizon} twice"), new, "all different")?;
             let possible = self.operator.control.is_none() || self.candidates;
             in_range("horizons", horizon, possible, "none for a system with inputs and without candidates")?;
         }

@@ -451,3 +451,60 @@ def test_a_trend_is_followed_over_a_long_horizon_beside_shorter_ones() -> None:
             made = ks.Forecaster(horizons).fit(values[:240, None]).forecast()[-1, 0, 0]
             errors.append(abs(made - values[299]))
     assert np.mean(errors) < 2.0, errors  # persistence: 19
+
+
+def test_the_first_change_after_constant_values_has_intervals_of_its_size() -> None:
+    model = ks.Forecaster((1, 6)).fit(np.r_[np.ones(50), 1.5][:, None])
+    ends = model.forecast_interval()[:, 0, 0]
+    assert (ends[:, 1] - ends[:, 0] > 0.2).all()
+    assert (ends[:, 1] - ends[:, 0] < 3.0).all()
+
+
+def test_histories_may_have_different_lengths_and_wrong_ones_say_what_is_meant() -> None:
+    T = oscillator(700)
+    model = ks.Forecaster((1, 5)).fit(T[:500])
+    X = [T[505:565], T[600:612]]
+    one_by_one = np.concatenate([model.forecast(x)[:, -1:] for x in X], axis=1)
+    np.testing.assert_array_equal(model.forecast(X), one_by_one)
+    with pytest.raises(ValueError, match=r"Forecaster\(horizons=24\)"):
+        model.forecast(24)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no histories"):
+        model.forecast(np.zeros((0, 5, 1)))
+    with pytest.raises(ValueError, match="all different, got 5 twice"):
+        ks.Forecaster((1, 5, 5)).fit(T)
+
+
+def test_gaps_between_the_times_of_a_history_are_those_of_learning() -> None:
+    pd = pytest.importorskip("pandas")
+    T = seasonal(460, 24)
+    index = pd.date_range("2020", periods=460, freq="h")
+    frame = pd.DataFrame(T, index=index, columns=["load"])
+    model = ks.Forecaster((1, 6)).fit(frame[:400])
+    rows = frame[400:460]
+    # One row is missing: it is filled in, and has no forecast.
+    filled = rows.copy()
+    filled.iloc[30] = (filled.iloc[29] + filled.iloc[31]) / 2
+    made, ends = (
+        model.forecast(rows.drop(index[430])),
+        model.forecast_interval(rows.drop(index[430])),
+    )
+    assert made.shape == (2, 59, 1)
+    assert ends.shape == (2, 59, 1, 2)
+    np.testing.assert_array_equal(made, np.delete(model.forecast(filled), 30, axis=1))
+    # After a longer gap another history begins.
+    apart = model.forecast(rows.drop(index[430:440]))
+    both = [model.forecast(rows[:30]), model.forecast(rows[40:])]
+    np.testing.assert_array_equal(apart, np.concatenate(both, axis=1))
+    with pytest.raises(ValueError, match="twice"):
+        model.forecast(rows.iloc[[0, 1, 1, 2]])
+
+
+def test_periods_are_times() -> None:
+    pd = pytest.importorskip("pandas")
+    T = seasonal(200, 12)
+    months = pd.period_range("2001-01", periods=200, freq="M")
+    frame = pd.DataFrame(T, index=months, columns=["sales"])
+    model = ks.Forecaster((1, 6)).fit(frame)
+    np.testing.assert_array_equal(model.forecast(), ks.Forecaster((1, 6)).fit(T).forecast())
+    with pytest.raises(ValueError, match="not after the last one learned"):
+        model.partial_fit(frame[-3:])

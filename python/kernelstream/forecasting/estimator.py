@@ -449,11 +449,12 @@ or sequence of array-likes of shape (n_times, n_features)
             that need more of them are left out, as are seasons before their phase has been found
             from one whole season. Weights and the widths of intervals follow the errors along
             these states, so that a history at another level, or with other noise, is forecast by
-            what errs least there; nothing else is learned. Where the first equal the last that
-            were learned, to the last bit, all that was learned before is known too. Or n such
-            histories, with a forecast from the last state of each. Without `candidates`, initial
-            states, with delays as for `Koopman.predict`. None: the last state of the trajectory
-            learned last.
+            what errs least there; nothing else is learned. Gaps in a frame's index of times are
+            filled, or begin another history, as in learning. Where the first states equal the last
+            that were learned, to the last bit, all that was learned before is known too. Or n such
+            histories, also a list of them of different lengths, with a forecast from the last state
+            of each. Without `candidates`, initial states, with delays as for `Koopman.predict`.
+            None: the last state of the trajectory learned last.
         inputs : array-like of shape (n - 1 + longest, n_inputs), or (n, n_times - 1 + longest, \
 n_inputs), optional
             For a system with inputs: those that act from each of these states on and after the
@@ -554,19 +555,40 @@ n_inputs), optional
         lag = whole_number("lag", self._operator().lag)
         if X is None:
             return cast(FloatArray, ask(None, self._acting(inputs, 1), lag=lag, first=0))
-        if np.ndim(X) != 3:
+        several = isinstance(X, list | tuple) and any(np.ndim(one) == 2 for one in X)
+        if not several and np.ndim(X) == 0:
+            raise ValueError(
+                f"forecast continues states, an array of shape (n, n_features), got {X!r}: how "
+                f"many steps ahead is chosen before learning, Forecaster(horizons={X!r})"
+            )
+        if not several and np.ndim(X) != 3:
+            if inputs is None:
+                return self._of_one(X, lag, ask)
             states = rows_of_states(self, X, reset=False)
             under = self._acting(inputs, len(states))
             return cast(FloatArray, ask(states, under, lag=lag, first=0))
-        histories = [rows_of_states(self, one, reset=False) for one in np.asarray(X)]
+        each: Any = X if several else np.asarray(X)
+        histories = [rows_of_states(self, one, reset=False) for one in each]
+        if not histories:
+            raise ValueError("X has no histories: its shape is (0, n_times, n_features)")
         acting = [None] * len(histories) if inputs is None else list(np.asarray(inputs))
         if len(acting) != len(histories):
             raise ValueError(f"{len(histories)} histories, but inputs for {len(acting)}")
-        each = [
+        made = [
             ask(one, self._acting(under, len(one)), lag=lag, first=len(one) - 1)
             for one, under in zip(histories, acting, strict=True)
         ]
-        return np.concatenate(each, axis=1)
+        return np.concatenate(made, axis=1)
+
+    def _of_one(self, X: ArrayLike, lag: int, ask: Callable[..., Any]) -> FloatArray:
+        """Ask from each state of a trajectory, with short gaps between its times filled."""
+        made = []
+        for piece in Reading([X]).given:
+            states = rows_of_states(self, piece.rows, reset=False)
+            self._acting(None, len(states))
+            found = ask(piece.fill(states), None, lag=lag, first=0)
+            made.append(found if piece.missing is None else found[:, piece.places()])
+        return np.concatenate(made, axis=1)
 
     def _acting(self, inputs: ArrayLike | None, states: int) -> FloatArray | None:
         """Check the inputs under which forecasts are made from some states."""

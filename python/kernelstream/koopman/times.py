@@ -44,6 +44,11 @@ class Given:
     rows: Any
     missing: Counts | None = None
 
+    def places(self) -> Counts:
+        """Give the number of each row among those filled in."""
+        missing = np.zeros(len(self.rows), np.int64) if self.missing is None else self.missing
+        return np.cumsum(missing + 1) - 1
+
     def fill(self, states: FloatArray, before: FloatArray | None = None) -> FloatArray:
         """Give states, or what belongs to them, with missing rows filled in."""
         if self.missing is None or not self.missing.any():
@@ -242,6 +247,8 @@ def read_times(frame: Any) -> list[Any]:
 
 def _read(frame: Any, last: LastTimes | None) -> _Read:
     index: Any = getattr(frame, "index", None)
+    if hasattr(index, "to_timestamp"):  # periods, such as months: by their beginnings
+        index = index.to_timestamp()
     zoned = getattr(index, "tz", None) is not None
     if zoned:
         # Steps are those of instants, days those of the zone's clocks.

@@ -46,7 +46,8 @@ impl Widths {
     /// Learns the error of a forecast that was issued with this error scale.
     pub fn learn(&mut self, error: f64, given: f64, rows: usize, parameters: &Parameters) {
         let error = error.abs().min(f64::MAX.sqrt());
-        if given.is_finite() {
+        // While a series is constant, errors and their scale are zero, which is no information about later ones.
+        if given.is_finite() && (given > 0.0 || error > 0.0) {
             let score = if given > 0.0 { error / given } else { f64::from(u8::from(error > 0.0)) };
             let score = score.min(f64::MAX.sqrt());
             let counted = self.counted(rows);
