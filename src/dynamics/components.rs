@@ -123,16 +123,23 @@ impl Dynamics {
         check_width("X", Some(candidates.width()), states.ncols())?;
         let row = |i: usize| states.row(i).iter().chain(under.row(i)).copied().collect::<Vec<f64>>();
         let mut out = Vec::with_capacity(states.nrows().saturating_sub(first));
-        // Forecasts from states that are asked for, or compared with later ones; `known`: all states, of which `before`
-        // precede the history.
-        let mut ask =
-            |model: &mut Candidates, known: ArrayView2<'_, f64>, before: usize, range: Range<usize>| {
+        // Forecasts from those of these states that are asked for, or compared with later ones; `known`: all states, the one
+        // number `place` of which is the first of these, and was learned unless they `begin`.
+        let mut ask = |model: &mut Candidates,
+                       known: ArrayView2<'_, f64>,
+                       place: usize,
+                       range: Range<usize>,
+                       begin: bool| {
+            for start in range.clone().step_by(BLOCK) {
+                let block = start..range.end.min(start + BLOCK);
                 let needed = |i: &usize| *i >= first || self.compared(*i).contains(&true);
-                let numbers: Vec<usize> = range.clone().filter(needed).map(|i| before + i).collect();
-                let operator = self.operator_ahead(known, &numbers, |number| from(number - before), lag)?;
-                let mut operator = numbers.iter().map(|number| number - before).zip(operator).peekable();
-                for i in range.clone() {
-                    if i > range.start || before == 0 {
+                let asked: Vec<usize> = block.clone().filter(needed).collect();
+                let numbers: Vec<usize> = asked.iter().map(|i| place + (i - range.start)).collect();
+                let under = |number: usize| from(number - place + range.start);
+                let operator = self.operator_ahead(known, &numbers, under, lag)?;
+                let mut operator = asked.into_iter().zip(operator).peekable();
+                for i in block {
+                    if begin || i > range.start {
                         model.advance(&row(i));
                     }
                     if let Some((_, operator)) = operator.next_if(|(next, _)| *next == i) {
@@ -140,14 +147,15 @@ impl Dynamics {
                         out.extend(model.follow(&operator, from(i), &self.compared(i), coverage));
                     }
                 }
-                Ok::<_, Error>(())
-            };
+            }
+            Ok::<_, Error>(())
+        };
         let overlap = self.overlap(states);
         let tail = self.learned_end().filter(|_| overlap > 0);
         let mut model = candidates.clone();
         model.begin();
         let apart = if tail.is_some() { overlap - 1 } else { states.nrows() };
-        ask(&mut model, states, 0, 0..apart)?;
+        ask(&mut model, states, 0, 0..apart, true)?;
         if let Some(tail) = tail {
             // From here on the state contains everything learned.
             let all = concatenate![Axis(0), tail, states.slice(s![overlap.., ..])];
@@ -156,7 +164,7 @@ impl Dynamics {
                 model.drop_pending();
             }
             model.drive(from(overlap - 1));
-            ask(&mut model, all.view(), tail.nrows() - overlap, overlap - 1..states.nrows())?;
+            ask(&mut model, all.view(), tail.nrows() - 1, overlap - 1..states.nrows(), false)?;
         }
         Ok(out)
     }
@@ -207,18 +215,17 @@ impl Dynamics {
         let span = self.spec.delays.span();
         let mut out = vec![Vec::new(); numbers.len()];
         let few = numbers.partition_point(|number| *number < span);
-        if self.operator.n_seen() < 2 || few == numbers.len() {
+        let (Some(first), Some(last)) = (numbers.get(few), numbers.last()) else { return Ok(out) };
+        if self.operator.n_seen() < 2 {
             return Ok(out);
         }
         // Only what precedes these states by the delays and a period.
-        let begin = (numbers[few] - span).saturating_sub(self.spec.period.unwrap_or(0));
-        let rows = self.forecast_rows(states.slice(s![begin.., ..]), lag)?;
-        for (out, numbers) in out[few..].chunks_mut(BLOCK).zip(numbers[few..].chunks(BLOCK)) {
-            let places: Vec<usize> = numbers.iter().map(|number| number - span - begin).collect();
-            let made = self.forecasts(rows.select(Axis(0), &places).view())?;
-            for (i, out) in out.iter_mut().enumerate() {
-                *out = made.outer_iter().map(|of_horizon| of_horizon.row(i).to_vec()).collect();
-            }
+        let begin = (first - span).saturating_sub(self.spec.period.unwrap_or(0));
+        let rows = self.forecast_rows(states.slice(s![begin..=*last, ..]), lag)?;
+        let places: Vec<usize> = numbers[few..].iter().map(|number| number - span - begin).collect();
+        let made = self.forecasts(rows.select(Axis(0), &places).view())?;
+        for (i, out) in out[few..].iter_mut().enumerate() {
+            *out = made.outer_iter().map(|of_horizon| of_horizon.row(i).to_vec()).collect();
         }
         Ok(out)
     }
