@@ -9,15 +9,17 @@ use super::Dynamics;
 use super::candidates::{Ahead, CANDIDATES, Candidates, WIDEST};
 use super::horizon::{is_due, stride, stride_under};
 use crate::error::{Error, Result};
+use crate::interrupt::check;
 use crate::uncertainty::{Calibration, around};
-use crate::validate::check_width;
+use crate::validate::{check_finite, check_width};
 
 /// States that may be the last ones learned by chance.
 const FEW: usize = 2;
 
-/// Forecasts from this many first states of a history are compared with its later states; then as many for each factor
-/// e of its length.
+/// Of the first states of a history forecasts from all are compared with its later states, and of those after this many
+/// from fewer and fewer, but from one in `FURTHEST_APART`.
 const COMPARED: usize = 16;
+const FURTHEST_APART: usize = 8;
 
 /// States from which forecasts are made together.
 const BLOCK: usize = 1024;
@@ -121,6 +123,7 @@ impl Dynamics {
             return Ok(vec![candidates.forecasts(&operator[0], from(0), coverage)]);
         };
         check_width("X", Some(candidates.width()), states.ncols())?;
+        check_finite("X", states)?;
         let row = |i: usize| states.row(i).iter().chain(under.row(i)).copied().collect::<Vec<f64>>();
         let mut out = Vec::with_capacity(states.nrows().saturating_sub(first));
         // Forecasts from those of these states that are asked for, or compared with later ones; `known`: all states, the one
@@ -139,6 +142,7 @@ impl Dynamics {
                 let operator = self.operator_ahead(known, &numbers, under, lag)?;
                 let mut operator = asked.into_iter().zip(operator).peekable();
                 for i in block {
+                    check()?;
                     if begin || i > range.start {
                         model.advance(&row(i));
                     }
@@ -161,6 +165,7 @@ impl Dynamics {
             let all = concatenate![Axis(0), tail, states.slice(s![overlap.., ..])];
             model.clone_from(candidates);
             if self.driven.is_some() {
+                // So the first rows are not compared over long horizons.
                 model.drop_pending();
             }
             model.drive(from(overlap - 1));
@@ -173,7 +178,7 @@ impl Dynamics {
     /// where it is long.
     fn compared(&self, i: usize) -> Vec<bool> {
         let stride = if self.driven.is_some() { stride_under } else { stride };
-        let apart = (i / COMPARED).max(1);
+        let apart = (i / COMPARED).clamp(1, FURTHEST_APART);
         self.spec.horizons.iter().map(|steps| is_due(stride(*steps).max(apart), i as u64 + 1)).collect()
     }
 

@@ -143,8 +143,11 @@ def test_states_that_were_learned_stand_for_all_before_them() -> None:
     T = seasonal(420, 12)
     model = ks.Forecaster((1, 12)).fit(T[:400])
     now = model.forecast()[:, 0]
-    for first in (399, 390, 250):
+    for first in (*range(365, 400), 250, 0):
         np.testing.assert_array_equal(model.forecast(T[first:400])[:, -1], now)
+    short = ks.Forecaster((1, 12)).fit(T[:15])
+    for first in (0, 5, 12):
+        np.testing.assert_array_equal(short.forecast(T[first:15])[:, -1:], short.forecast())
     ahead = model.forecast(T[399:408])
     assert ahead.shape == (2, 9, 1)
     assert np.sqrt(np.mean((ahead[1] - T[411:420]) ** 2)) < 2.0
@@ -374,7 +377,7 @@ def test_a_trajectory_after_a_gap_may_begin_with_one_state() -> None:
 
 
 @pytest.mark.parametrize("shift", [0.0, 5.0, 100.0, -1000.0])
-def test_histories_at_another_level_are_forecast_by_what_errs_least_there(shift: float) -> None:
+def test_histories_at_another_level_are_forecast_without_bias(shift: float) -> None:
     # Forecasts were pulled towards the level that was learned, with narrow intervals.
     rng = np.random.default_rng(0)
 
@@ -422,7 +425,7 @@ def test_intervals_of_states_that_follow_cover_them_without_learning(kind: str) 
     assert 0.86 <= np.mean(covered) <= 0.95, covered
 
 
-def test_forecasts_along_a_history_know_nothing_of_its_later_states() -> None:
+def test_forecasts_along_a_history_do_not_depend_on_its_later_states() -> None:
     T = oscillator(1100)
     model = ks.Forecaster((1, 5)).fit(T[:500])
     for X in (T[505:1100], 30.0 + T[505:1100], T[450:1045]):
@@ -460,7 +463,7 @@ def test_the_first_change_after_constant_values_has_intervals_of_its_size() -> N
     assert (ends[:, 1] - ends[:, 0] < 3.0).all()
 
 
-def test_histories_may_have_different_lengths_and_wrong_ones_say_what_is_meant() -> None:
+def test_histories_may_have_different_lengths_and_wrong_ones_have_clear_errors() -> None:
     T = oscillator(700)
     model = ks.Forecaster((1, 5)).fit(T[:500])
     X = [T[505:565], T[600:612]]
@@ -508,3 +511,25 @@ def test_periods_are_times() -> None:
     np.testing.assert_array_equal(model.forecast(), ks.Forecaster((1, 6)).fit(T).forecast())
     with pytest.raises(ValueError, match="not after the last one learned"):
         model.partial_fit(frame[-3:])
+
+
+def test_a_history_with_a_gap_in_its_numbers_is_refused_by_its_row() -> None:
+    T = oscillator(700)
+    model = ks.Forecaster((1, 5)).fit(T[:500])
+    X = T[510:600].copy()
+    X[33, 0] = np.nan
+    for ask in (model.forecast, model.forecast_interval):
+        for history in (X, X[None]):
+            with pytest.raises(ValueError, match="row 33"):
+                ask(history)
+
+
+def test_widths_follow_noise_that_rises_late_in_a_long_history() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=6000)
+    noise[3000:] *= 5.0
+    model = ks.Forecaster((1,)).fit(noise[:500, None])
+    ends = model.forecast_interval(noise[500:-1, None])[0, :, 0]
+    inside = (ends[:, 0] <= noise[501:]) & (noise[501:] <= ends[:, 1])
+    assert inside[:2400].mean() > 0.85
+    assert inside[2700:].mean() > 0.85

@@ -449,11 +449,12 @@ or sequence of array-likes of shape (n_times, n_features)
             that need more of them are left out, as are seasons before their phase has been found
             from one whole season. Weights and the widths of intervals follow the errors along
             these states, so that a history at another level, or with other noise, is forecast by
-            what errs least there; nothing else is learned. Gaps in a frame's index of times are
-            filled, or begin another history, as in learning. Where the first states equal the last
-            that were learned, to the last bit, all that was learned before is known too. Or n such
-            histories, also a list of them of different lengths, with a forecast from the last state
-            of each. Without `candidates`, initial states, with delays as for `Koopman.predict`.
+            the kinds with the least errors there; nothing else is learned. Without `inputs`, gaps
+            in a frame's index of times, of more than its own usual step, are filled or begin
+            another history, as in learning. Where the first states equal the last that were
+            learned, to the last bit, all that was learned before is known too. Or n such histories,
+            also a list of them of different lengths, with a forecast from the last state of
+            each. Without `candidates`, initial states, with delays as for `Koopman.predict`.
             None: the last state of the trajectory learned last.
         inputs : array-like of shape (n - 1 + longest, n_inputs), or (n, n_times - 1 + longest, \
 n_inputs), optional
@@ -468,8 +469,9 @@ n_inputs), optional
         forecasts : ndarray of shape (n_horizons, n, n_features)
             In the order of `horizons`.
         deviations : ndarray of shape (n_horizons, n_features)
-            Only with ``return_std``: root mean squared errors of the mixture's forecasts so far,
-            exponentially weighted; the same for all states. Infinite for horizons over which no
+            Only with ``return_std``: root mean squared errors of the mixture's forecasts along the
+            trajectories learned, exponentially weighted; the same for all states, also those of
+            `X`. Infinite for horizons over which no
             forecast has a target yet.
 
         Raises
@@ -568,10 +570,12 @@ n_inputs), optional
             under = self._acting(inputs, len(states))
             return cast(FloatArray, ask(states, under, lag=lag, first=0))
         each: Any = X if several else np.asarray(X)
-        histories = [rows_of_states(self, one, reset=False) for one in each]
+        histories = [self._history(one, filled=inputs is None) for one in each]
         if not histories:
             raise ValueError("X has no histories: its shape is (0, n_times, n_features)")
-        acting = [None] * len(histories) if inputs is None else list(np.asarray(inputs))
+        acting: list[Any] = [None] * len(histories)
+        if inputs is not None:
+            acting = list(inputs if isinstance(inputs, list | tuple) else np.asarray(inputs))
         if len(acting) != len(histories):
             raise ValueError(f"{len(histories)} histories, but inputs for {len(acting)}")
         made = [
@@ -579,6 +583,13 @@ n_inputs), optional
             for one, under in zip(histories, acting, strict=True)
         ]
         return np.concatenate(made, axis=1)
+
+    def _history(self, X: ArrayLike, *, filled: bool) -> FloatArray:
+        """Give the states of a history since its last gap that is not filled."""
+        if not filled:
+            return rows_of_states(self, X, reset=False)
+        piece = Reading([X]).given[-1]
+        return piece.fill(rows_of_states(self, piece.rows, reset=False))
 
     def _of_one(self, X: ArrayLike, lag: int, ask: Callable[..., Any]) -> FloatArray:
         """Ask from each state of a trajectory, with short gaps between its times filled."""
@@ -613,7 +624,7 @@ n_inputs), optional
 
     @property
     def forecast_weights_(self) -> dict[str, FloatArray]:
-        """Weights of the forecasts that `forecast` mixes, for each horizon and component."""
+        """Weights of the forecasts that `forecast()` mixes, for each horizon and component."""
         check_is_fitted(self)
         if self._core.has_candidates:
             lag = whole_number("lag", self._operator().lag)

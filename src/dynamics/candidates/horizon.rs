@@ -79,6 +79,10 @@ impl Horizon {
             self.widths[1].learn(error / made.mixed, made.sizes[1], span.0, parameters);
         }
         for (losses, made) in self.smoothed.iter_mut().zip(&made.smoothed) {
+            // In the first rows of a trajectory there are none.
+            if made.is_empty() {
+                continue;
+            }
             if losses.len() != made.len() {
                 *losses = vec![f64::NAN; made.len()];
             }

@@ -96,9 +96,10 @@ fn weigh(made: &[f64], losses: &[f64], priors: &[f64], usual: f64, power: f64) -
     weights
 }
 
-/// Expected losses of each kind over one horizon relative to the mixture's, by each way of weighting.
+/// Expected losses of each kind over one horizon relative to the mixture's, by each way of weighting, and the number of
+/// losses, of forecasts that do not overlap, that they are from.
 #[derive(Clone, Debug)]
-pub struct Standing([Vec<f64>; WAYS]);
+pub struct Standing([Vec<f64>; WAYS], f64);
 
 /// Rows of a horizon, and mean number of rows between two of its forecasts that are learned.
 pub type Span = (usize, usize);
@@ -187,6 +188,12 @@ impl Weights {
         [self.squared.expected(self.mixed, prior(0)), self.relative.expected(1.0, prior(1))]
     }
 
+    /// Effective number of losses; those at the shorter horizon count as some of this one.
+    fn losses(&self, shorter: Option<&Standing>, span: Span, parameters: &Parameters) -> f64 {
+        let passed_on = shorter.map_or(0.0, |standing| standing.1.min(parameters.prior));
+        independent(self.rows, span.0) + passed_on
+    }
+
     /// How the kinds stand over this horizon; as over the shorter one before the first target.
     pub fn standing(
         &self,
@@ -204,7 +211,7 @@ impl Weights {
                 *loss = (*loss / unit).clamp(SMALLEST, WORST);
             }
         }
-        Some(Standing(losses))
+        Some(Standing(losses, self.losses(shorter.as_ref(), span, parameters)))
     }
 
     /// The mixture of these forecasts, with weights of sum 1. `priors`: weights of the kinds before the first losses;
@@ -226,10 +233,9 @@ impl Weights {
             pairs.map(|(weight, made)| weight * made).sum()
         };
         let [squared, relative] = self.expected(shorter, span, parameters);
-        // Losses at the shorter horizon count as some of this one.
-        let passed_on = if shorter.is_some() { parameters.prior } else { 0.0 };
-        let losses = independent(self.rows, span.0) + passed_on;
-        let power = losses.min(parameters.losses) / parameters.sharpness;
+        let power = |losses: f64| losses.min(parameters.losses) / parameters.sharpness;
+        let own = power(independent(self.rows, span.0));
+        let power = power(self.losses(shorter, span, parameters));
         if self.mass == 0.0 {
             let weights = weigh(made, &relative, priors, 1.0, power);
             return Mixed {
@@ -253,7 +259,7 @@ impl Weights {
         let relative = weigh(made, &relative, priors, 1.0, power);
         let ways = vec![average(&squared), average(&relative)];
         let losses = self.ways.expected(self.mixed, None);
-        let shares = weigh(&ways, &losses, &[1.0; WAYS], self.mixed, power);
+        let shares = weigh(&ways, &losses, &[1.0; WAYS], self.mixed, own);
         let pairs = squared.iter().zip(&relative);
         let weights: Vec<f64> = pairs.map(|(one, other)| shares[0] * one + shares[1] * other).collect();
         Mixed { made: average(&weights), ways, weights, wider }
