@@ -16,8 +16,8 @@ use crate::validate::{check_finite, check_width};
 /// States that may be the last ones learned by chance.
 const FEW: usize = 2;
 
-/// Of the first states of a history forecasts from all are compared with its later states, and of those after this many
-/// from fewer and fewer, but from one in `FURTHEST_APART`.
+/// Forecasts from all of the first states of a history are compared with its later states, and after this many from fewer
+/// and fewer, at least one in `FURTHEST_APART`.
 const COMPARED: usize = 16;
 const FURTHEST_APART: usize = 8;
 
