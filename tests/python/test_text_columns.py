@@ -14,6 +14,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import kernelstream as ks
+from kernelstream.columns.texts import clock_form
 from test_cli import run
 
 N = 120
@@ -416,3 +417,29 @@ def test_truth_values_among_numbers_are_named(value, order):
     found = f"column 'a' holds numbers and, in row 31, {bool(value)} and 1 more, which counts as "
     with pytest.warns(ks.exceptions.KernelstreamWarning, match=found + str(int(value))):
         ks.KernelRegressor().partial_fit(pd.DataFrame({"a": cells, "b": B}), Y)
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.parametrize(
+    ("cell", "expected"), [("abc", "'abc' in row 17 and 2 more, and"), ("N/A", "17 and 2 more, wh")]
+)
+def test_odd_cells_are_counted(cell, expected):
+    texts = [f"{a}" for a in A]
+    texts[17] = texts[20] = texts[30] = cell
+    with pytest.warns(ks.exceptions.KernelstreamWarning, match=re.escape(expected)):
+        refusal_of(pd.DataFrame({"a": texts, "b": B}))
+
+
+@pytest.mark.parametrize(
+    ("odd", "form"),
+    [
+        (["26:09"] * 5, "%H:%M:%S"),
+        (["24:00"] * 30, "%H:%M:%S"),
+        (["26:09"] * 30, "duration"),
+        (["24:00"] * 20 + ["26:09"], "duration"),
+    ],
+)
+def test_clock_times_with_odd_cells_are_no_durations(odd, form):
+    texts = [f"{time:%H:%M}" for time in CLOCKS]
+    texts[: len(odd)] = odd
+    assert clock_form(pa.array(texts)) == form

@@ -72,6 +72,7 @@ _PER_SECOND = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
 # Times of the day, which are numbers of seconds since midnight: the form that stands for them.
 CLOCK = "%H:%M:%S"
 _CLOCK = r"^(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?$"
+_END_OF_DAY = r"^24:00(?::00(?:[.,]0{1,9})?)?$"
 # Spans of time as m:ss or h:mm:ss, of any number of minutes or hours: seconds.
 DURATION = "duration"
 _DURATION = r"^-?\d+:[0-5]\d(?::[0-5]\d)?(?:[.,]\d{1,9})?$"
@@ -372,7 +373,8 @@ def codes_in(texts: pa.Array) -> str:
 def clock_form(texts: pa.Array) -> str:
     """Find whether any cell is a time of the day, such as 12:30, or a span of time, such as 26:09.
 
-    Cells are spans if more than one is no time of the day.
+    Cells are spans if more than one, and more than a tenth of them, are no time of the day. 24:00
+    is the end of a day.
 
     Parameters
     ----------
@@ -385,11 +387,11 @@ def clock_form(texts: pa.Array) -> str:
         `CLOCK`, `DURATION`, or empty for neither.
     """
     texts = _plain_texts(texts)
-    clocks, spans = (
+    clocks, spans, ends = (
         int(pc.match_substring_regex(texts, pattern).true_count or 0)
-        for pattern in (_CLOCK, _DURATION)
+        for pattern in (_CLOCK, _DURATION, _END_OF_DAY)
     )
-    if spans > clocks + 1:
+    if spans - clocks - ends > 0 and spans - clocks > max(1, ODD_SHARE * spans):
         return DURATION
     return CLOCK if clocks else ""
 

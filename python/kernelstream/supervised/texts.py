@@ -152,21 +152,30 @@ def _reason_for_text(column: Any, texts: list[str], settled: Any) -> str:
     """Name the value because of which a column of numbers or times is text."""
     if settled.odd is not None:
         text = settled.odd[1]
-        return f" but for {_place_in(column, [text]) or repr(text)}"
+        place = _place_in(column, [text])[0] or repr(text)
+        return f" but for {place}{_and_more(settled.n_odd)}"
     if settled.written is not None:
         return f", such as {settled.written[1]!r}"
-    if place := _place_in(column, frozenset(MISSING) - {""}):
-        return f" but for {place}, which counts as missing"
+    place, count = _place_in(column, frozenset(MISSING) - {""})
+    if place:
+        counts = "which counts" if count == 1 else "which count"
+        return f" but for {place}{_and_more(count)}, {counts} as missing"
     return f", such as {texts[0]!r}"
 
 
-def _place_in(column: Any, words: Collection[str]) -> str:
-    """Give the first text of a column that is one of these, with its row; empty without one."""
-    values = texts_of(column)
-    for row, value in enumerate([] if values is None else values.tolist()):
-        if isinstance(value, str) and value.strip() in words:
-            return f"{value.strip()!r} in row {row}"
-    return ""
+def _place_in(column: Any, words: Collection[str]) -> tuple[str, int]:
+    """Give the first of these texts in the first values, with its row, and how many there are."""
+    values = texts_of(column[:_FIRST])
+    found = [
+        (row, value.strip())
+        for row, value in enumerate([] if values is None else values.tolist())
+        if isinstance(value, str) and value.strip() in words
+    ]
+    return (f"{found[0][1]!r} in row {found[0][0]}" if found else ""), len(found)
+
+
+def _and_more(count: int) -> str:
+    return f" and {count - 1:,} more" if count > 1 else ""
 
 
 def _declared_kind(
@@ -318,10 +327,10 @@ def _warn_of_truth(name: Any, column: Any) -> None:
     rows = [i for i, one in enumerate(values.tolist()) if isinstance(one, bool | np.bool_)]
     if rows:
         value = bool(values[rows[0]])
-        more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        more = _and_more(len(rows))
         advise(
             f"column {name!r} holds numbers and, in row {rows[0]}, {value}{more}, which counts as "
-            f"{int(value)}: correct it, or make it a gap"
+            f"{int(value)}: correct it"
         )
 
 

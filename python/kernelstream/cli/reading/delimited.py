@@ -124,7 +124,8 @@ class Delimited(TextTable):
                     )
                 elif known:
                     self.notes.append(f"{name} does not hold times {way}")
-            elif count >= fitting(texts[name], own):
+            # Cells of the other one of clock times and durations are odd: their unit differs.
+            elif (way.counts_seconds and own.counts_seconds) or count >= fitting(texts[name], own):
                 self.settled[name] = Settled(pa.float64(), way, known, count, None)
             else:
                 self.notes.append(
