@@ -115,5 +115,7 @@ pub(crate) fn check_row(kernel: &Kernel, what: &'static str, index: usize, row: 
     let largest = (0..row.len()).max_by(|&i, &j| row[i].abs().total_cmp(&row[j].abs()));
     // A similarity may overflow though no entry is too large.
     let column = largest.filter(|_| squared_norm > LARGEST);
-    Err(Error::TooLarge { what, row: index, column, magnitude: squared_norm.sqrt().max(similarity.abs()) })
+    let magnitude =
+        column.map_or_else(|| squared_norm.sqrt().max(similarity.abs()), |column| row[column].abs());
+    Err(Error::TooLarge { what, row: index, column, magnitude })
 }
