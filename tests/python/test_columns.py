@@ -249,14 +249,14 @@ def test_classes_are_those_of_rows_that_count(model, rows):
     np.testing.assert_array_equal(fitted.decision_function(NAMED), other.decision_function(NAMED))
 
 
-@pytest.mark.parametrize("code", [-9999.0, 1e6, -32768.0])
+@pytest.mark.parametrize("code", [-9999.0, 1e6, -32768.0, -9999999.0])
 def test_codes_for_missing_targets_are_warned_of(code):
     y = np.sin(NAMED["größe"].to_numpy())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ks.KernelRegressor().fit(NAMED, y)
     y[77] = code
-    with pytest.warns(ks.exceptions.SentinelWarning, match=re.escape(f"{code:.6g} at row 77")):
+    with pytest.warns(ks.exceptions.SentinelWarning, match=re.escape(f"{code:.12g} at row 77")):
         ks.KernelRegressor().fit(NAMED, y)
 
 
@@ -278,7 +278,7 @@ def wide(order, n=600):
 def test_codes_outside_the_range_of_other_targets_are_warned_of(model, code, order):
     x, y = wide(order)
     y[[77, 90, 300]] = code
-    found = f"y contains {code:.6g} at row 77, where all other values are from "
+    found = f"y contains {code:.12g} at row 77, where all other values are from "
     with pytest.warns(ks.exceptions.SentinelWarning, match=re.escape(found)):
         model().partial_fit(x, y)
 
@@ -295,6 +295,67 @@ def test_numbers_that_only_look_like_codes_are_not_warned_of(order):
         prices = np.random.default_rng(seed).uniform(50, 8000, 600).round()
         prices[5] = 9999.0
         assert find_sentinel((np.sort(prices) if order == "rising" else prices)[:, None]) is None
+
+
+def test_a_code_is_compared_with_the_targets_of_the_whole_call():
+    y = np.random.default_rng(0).normal(size=(20000, 1)) * 100.0
+    y[60] = -9999.0
+    assert find_sentinel(y, "known").others == (np.delete(y, 60).min(), y.max())
+    y[15000:, 0] -= 12000.0
+    assert find_sentinel(y, "known") is None
+
+
+@pytest.mark.parametrize("code", [-9999.0, -99999.0])
+def test_codes_and_far_values_do_not_hide_each_other(code):
+    y = np.random.default_rng(0).normal(size=(600, 1)) * 1000.0
+    y[7], y[90], y[400] = 1e8, code, 1e9
+    assert find_sentinel(y)[:3] == (7, 0, 1e8)
+    assert find_sentinel(y, "known") is None  # 1e8 and 1e9 are others
+    y[[7, 400]] = 0.0
+    assert find_sentinel(y, "known")[:3] == (90, 0, code)
+    assert find_sentinel(y, "far") is None
+    y[400] = 1e9
+    assert find_sentinel(y, "far")[:3] == (400, 0, 1e9)
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.OutlierWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+def test_what_is_learned_of_a_code_is_that_of_the_model():
+    x, y = wide("random")
+    y[77] = -99999.0
+
+    def message(model, y):
+        with pytest.warns(ks.exceptions.SentinelWarning) as caught:
+            model.partial_fit(x, y)
+        found = [str(one.message) for one in caught]
+        return next(one for one in found if "may stand" in one or "stands for" in one)
+
+    given = ks.KernelExperts([ks.KernelRegressor(), ks.KernelRegressor(ks.Laplacian())])
+    assert "as it is, or winsorized (n_limited_ counts these): " in message(ks.KernelExperts(), y)
+    assert "and is learned as it is: " in message(given, y)
+    assert "KernelExperts()" not in message(ks.KernelRegressor(), y)
+    y[77] = 1e9
+    assert message(ks.KernelRegressor(), y).endswith("; KernelExperts() winsorizes outliers")
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.SentinelWarning")
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_an_outlier_long_before_is_not_named_as_the_reason(shuffle):
+    x, y = wide("random", 12000)
+    y /= 2000.0
+    row = int(np.random.default_rng(0).permutation(12000)[60]) if shuffle else 60
+    y[row] = -9999.0
+    model = ks.KernelRegressor().fit(x, y, shuffle=shuffle)
+    assert model._outlier_at == 60
+    model = ks.KernelRegressor().partial_fit(x[:100], y[:100])
+    y[60] = 0.0
+    y[7000:] *= -30.0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ks.exceptions.DriftWarning)
+        model.partial_fit(x[100:], y[100:])
+    assert all("outlying target" not in str(one.message) for one in caught)
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")

@@ -1,9 +1,11 @@
 """Models after rows that come in an order, and intervals and weights of the first rows."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, random_array
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
@@ -184,6 +186,56 @@ def test_fit_keeps_the_order_of_times():
     drawn = frame.assign(when=frame["when"].sample(frac=1.0, random_state=0).to_numpy())
     shuffled = ks.KernelRegressor().fit(drawn, y, shuffle=True).predict(drawn)
     np.testing.assert_array_equal(ks.KernelRegressor().fit(drawn, y).predict(drawn), shuffled)
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_fit_keeps_the_order_of_an_index_of_times(zone):
+    X, y = in_own_units(600, 0)
+    frame = pd.DataFrame(X[np.argsort(X[:, 1])], columns=["a", "b", "c"])
+    y = y[np.argsort(X[:, 1])]
+    shuffled = ks.KernelRegressor().fit(frame, y, shuffle=True).predict(frame)
+    np.testing.assert_array_equal(ks.KernelRegressor().fit(frame, y).predict(frame), shuffled)
+    frame.index = pd.date_range("2024-01-01", periods=600, freq="h", tz=zone)
+    in_order = ks.KernelRegressor().partial_fit(frame, y).predict(frame)
+    np.testing.assert_array_equal(ks.KernelRegressor().fit(frame, y).predict(frame), in_order)
+
+
+def test_fit_keeps_the_order_where_any_learner_forgets():
+    X, y = in_own_units(600, 0)
+    X, y = X[np.argsort(y)], np.sort(y)
+    plain, forgets = ks.KernelRegressor(), ks.KernelRegressor(learner=ks.Ridge(forgetting=0.99))
+    order = (X, X, y, y)
+    assert ks.KernelExperts([plain, plain])._is_in_order(*order)
+    assert not ks.KernelExperts([plain, forgets])._is_in_order(*order)
+    staged = ks.Staged(then=ks.Ridge(forgetting=0.99))
+    assert not ks.KernelRegressor(learner=staged)._is_in_order(*order)
+    assert ks.KernelRegressor(learner=ks.Staged())._is_in_order(*order)
+
+
+def test_fit_judges_columns_for_given_experts_alone():
+    X, y = in_own_units(600, 0)
+    X, y = X[np.argsort(X[:, 1])], y[np.argsort(X[:, 1])]
+    plain, gradient = ks.KernelRegressor(), ks.KernelRegressor(learner=ks.Gradient())
+    model = ks.KernelExperts([plain, plain]).fit(X, y)
+    shuffled = ks.KernelExperts([plain, plain]).fit(X, y, shuffle=True)
+    np.testing.assert_array_equal(model.predict(X), shuffled.predict(X))
+    kept = ks.KernelExperts([plain, gradient]).fit(X, y)
+    in_order = ks.KernelExperts([plain, gradient]).fit(X, y, shuffle=False)
+    np.testing.assert_array_equal(kept.predict(X), in_order.predict(X))
+    assert not ks.KernelExperts()._is_in_order(X, X, y, y)
+
+
+def test_many_sparse_columns_are_judged_as_dense_ones():
+    wide = random_array((3000, 40000), density=0.001, rng=np.random.default_rng(0), format="csr")
+    y = np.random.default_rng(1).normal(size=3000)
+    started = time.perf_counter()
+    assert ordered_columns(wide, y).size == 0
+    assert time.perf_counter() - started < 1.0
+    few = wide[:, :400].tolil()
+    few[:100, 7], few[:600, 9], few[::2, 11] = 1.0, 1.0, np.nan
+    few = few.tocsr()
+    assert ordered_columns(few, y).tolist() == ordered_columns(few.toarray(), y).tolist() == [7, 9]
 
 
 @pytest.mark.parametrize("n", [64, 300, 5000])

@@ -24,6 +24,11 @@ class Learner(Component):
     # Whether without forgetting all rows have the same weight, the first as well as the latest.
     _weights_alike: ClassVar[bool] = True
 
+    @property
+    def _forgets(self) -> bool:
+        """Whether earlier rows lose weight, so that rows are for the order of time."""
+        return bool(getattr(self, "forgetting", 1.0) < 1.0)
+
     def loss_in_use(self) -> Any:
         """Give the loss that this learner minimizes, whether or not that is a parameter."""
         return getattr(self, "loss", self._own_loss)
@@ -371,6 +376,10 @@ class Staged(Learner):
             if not isinstance(stage, Learner):
                 raise TypeError(f"Staged: {name} must be a learner, got {stage!r}")
         super().__post_init__()
+
+    @property
+    def _forgets(self) -> bool:
+        return self.first._forgets or self.then._forgets
 
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Self:

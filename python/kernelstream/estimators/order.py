@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from kernelstream.estimators.validation import located_error
 from kernelstream.exceptions import DataError
 
-__all__ = ["is_serial", "naming_rows_of", "ordered_columns", "shuffled"]
+__all__ = ["has_serial_index", "is_serial", "naming_rows_of", "ordered_columns", "shuffled"]
 
 # Fewest rows, and the ratio below which neighbours are alike: by chance it is 1 with a deviation of
 # 1 / sqrt(n), so that one table in 30,000 of 64 rows in a random order is shuffled, of more none.
@@ -49,6 +49,18 @@ def _is_serial_column(numbers: NDArray[Any]) -> bool:
     return bool(successive < _RATIO * 2.0 * numbers.var())
 
 
+def has_serial_index(X: Any) -> bool:
+    """Tell whether rows are those of a frame whose index is of times in an order.
+
+    Parameters
+    ----------
+    X : object
+        Rows.
+    """
+    times = getattr(getattr(X, "index", None), "asi8", None)
+    return times is not None and _is_serial_column((times - times[:1]).astype(np.float64))
+
+
 def ordered_columns(rows: Any, targets: NDArray[Any]) -> NDArray[np.intp]:
     """Find the columns in which neighbouring rows are more alike than others, as sorted ones.
 
@@ -80,28 +92,45 @@ def ordered_columns(rows: Any, targets: NDArray[Any]) -> NDArray[np.intp]:
     if len(first) > _PAIRS:
         first = np.sort(np.random.default_rng(0).choice(len(first), _PAIRS, replace=False))
     pairs = rows[np.concatenate([first, first + 1])]
-    pairs = pairs.tocsc() if issparse(pairs) else pairs
-    starts = range(0, n_columns, _COLUMNS)
     new = (targets[first] != targets[first + 1]).reshape(len(first), -1).any(axis=1)
-    for start in starts:
-        before, after = np.split(_block(pairs, start), 2)
-        new |= (before != after).any(axis=1)
+    columns = np.arange(n_columns)
+    if issparse(pairs):
+        pairs.data = np.where(np.isnan(pairs.data), -np.inf, pairs.data)
+        new |= np.diff((pairs[: len(first)] != pairs[len(first) :]).tocsr().indptr) > 0
+        pairs = pairs.tocsc()
+        columns = _varied_columns(pairs)
+    places = [columns[k : k + _COLUMNS] for k in range(0, len(columns), _COLUMNS)]
+    if not issparse(pairs):
+        for some in places:
+            before, after = np.split(_block(pairs, some), 2)
+            new |= (before != after).any(axis=1)
     if new.sum() < _FEWEST - 1:
         return np.empty(0, np.intp)
-    found = []
-    for start in starts:
-        block = _block(pairs, start)
+    found = [np.empty(0, np.intp)]
+    for some in places:
+        block = _block(pairs, some)
         ranks = rankdata(block, axis=0) / len(block)
         before, after = np.split(ranks, 2)
         spread = ranks.var(axis=0)
         alike = np.square(after - before)[new].mean(axis=0) < _RATIO * 2.0 * spread
-        found.append(start + np.flatnonzero(alike & (spread > _LEAST_SPREAD / 12.0)))
+        found.append(some[alike & (spread > _LEAST_SPREAD / 12.0)])
     return np.concatenate(found)
 
 
-def _block(rows: Any, start: int) -> NDArray[np.float64]:
+def _varied_columns(rows: Any) -> NDArray[np.intp]:
+    """Find the columns of a matrix in CSC form whose ranks may vary enough to be judged.
+
+    n ranks, of which z are of zeros, have at most the variance (n^3 - z^3 - n + z) / (12 n^3), in
+    units of n.
+    """
+    n = float(rows.shape[0])
+    zeros = n - np.diff(rows.indptr)
+    return np.flatnonzero(n**3 - zeros**3 - n + zeros > _LEAST_SPREAD * n**3)
+
+
+def _block(rows: Any, columns: NDArray[np.intp]) -> NDArray[np.float64]:
     """Give some columns of rows, whose gaps are less than all numbers."""
-    block = rows[:, start : start + _COLUMNS]
+    block = rows[:, columns]
     values = block.toarray() if issparse(block) else block
     return np.where(np.isnan(values), -np.inf, values)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,15 +71,41 @@ class Sentinel(NamedTuple):
 
     def describe(self, place: str, learned: str = "is learned as it is") -> str:
         """Describe it, with its place and what becomes of it."""
-        return f"{self.value:.6g} at {place}, {self.why}, and {learned}"
+        return f"{self.value:.12g} at {place}, {self.why}, and {learned}"
 
 
-def find_sentinel(values: NDArray[np.float64]) -> Sentinel | None:
+def find_sentinel(
+    values: NDArray[np.float64], which: Literal["any", "known", "far"] = "any"
+) -> Sentinel | None:
     """Find the first value that may stand for a missing one.
 
-    It is thousands of times further from the median of its column than usual, or is a number that
-    programs write for a missing value and lies outside the range of all others.
+    It is thousands of times further from the median of its column than usual (``"far"``), or is a
+    number that programs write for a missing value and lies outside the range of all others
+    (``"known"``).
     """
+    found = _known_codes(values) if which != "far" else []
+    if which != "known" and (far := _first_far(values)) is not None:
+        found.append(far)
+    return min(found, key=lambda one: one[:2], default=None)
+
+
+def _known_codes(values: NDArray[np.float64]) -> list[Sentinel]:
+    """Give the first number of each column that programs write and that is outside the others."""
+    found: list[Sentinel] = []
+    for column in np.flatnonzero(_has_known_end(values)).tolist():
+        rows = np.flatnonzero(~np.isnan(values[:, column]))
+        numbers = values[rows, column]
+        if len(numbers) < _ENOUGH or (one := _known_beyond(numbers)) is None:
+            continue
+        row, others = one
+        distance = np.abs(numbers - np.median(numbers))
+        usual = float(np.median(distance))
+        times = float(distance[row]) / usual if usual else 0.0
+        found.append(Sentinel(int(rows[row]), column, float(numbers[row]), times, others))
+    return found
+
+
+def _first_far(values: NDArray[np.float64]) -> Sentinel | None:
     for start in range(0, max(len(values) - _ENOUGH, 0) + 1, _BLOCK):
         # The last block is the longer one where too few rows would be left for another.
         stop = start + _BLOCK if start + _BLOCK <= len(values) - _ENOUGH else len(values)
@@ -104,24 +130,17 @@ def _in_block(values: NDArray[np.float64]) -> Sentinel | None:
     usual = np.median(distance, axis=0)
     far = (distance > _FAR * usual) & (usual > 0.0)
     far &= far.sum(axis=0) * _RARE <= len(values)
-    found = []
-    for column in np.flatnonzero(_has_known_end(values)):
-        one = _known_beyond(values[:, column])
-        if one is not None:
-            row, others = one
-            times = float(distance[row, column] / usual[column]) if usual[column] else 0.0
-            found.append(Sentinel(row, int(column), values[row, column], times, others))
-    if far.any():
-        row, column = np.argwhere(far)[0].tolist()
-        found.append(
-            Sentinel(row, column, values[row, column], distance[row, column] / usual[column])
-        )
-    return min(found, key=lambda one: one[:2], default=None)
+    if not far.any():
+        return None
+    row, column = np.argwhere(far)[0].tolist()
+    return Sentinel(row, column, values[row, column], distance[row, column] / usual[column])
 
 
 def _has_known_end(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Tell which columns have a known number as their least or largest value."""
-    ends = np.stack([values.min(axis=0), values.max(axis=0)])
+    if not len(values):
+        return np.zeros(values.shape[1], dtype=bool)
+    ends = np.stack([np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)])
     return np.asarray(np.isin(ends, _KNOWN).any(axis=0))
 
 

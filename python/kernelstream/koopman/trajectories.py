@@ -193,7 +193,7 @@ def naming_states(
         found = [
             (i, one)
             for i, piece in enumerate(pieces)
-            if (one := find_sentinel(piece)) is not None and one.is_far
+            if (one := find_sentinel(piece, "far")) is not None
         ]
         if "too large" not in str(error) or not found:
             raise

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from kernelstream.components.learners import Learner
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
-from kernelstream.estimators.order import is_serial
 from kernelstream.estimators.sentinels import Sentinel
 from kernelstream.exceptions import NotAvailableError, OutlierWarning
 from kernelstream.supervised.chosen import adaptive_spec, experts_of, generations_of, weights_of
@@ -185,11 +185,15 @@ class KernelExperts(KernelRegressor):
         self.verbose = verbose
         self.effort = effort
 
-    def _describe_learned(self, found: Sentinel) -> tuple[str, str] | None:
-        """Describe numbers that programs write; other outliers have a warning of their own."""
-        if found.others is None:
-            return None
-        return ("a nearer target is learned" if found.is_far else "is learned as it is"), ""
+    @property
+    def _sentinels_to_name(self) -> Literal["any", "known", "far"]:
+        """Numbers that programs write: winsorized outliers have a warning of their own."""
+        return "known" if self.experts is None else "any"
+
+    def _describe_learned(self, found: Sentinel) -> tuple[str, str]:
+        if self.experts is not None:
+            return super()._describe_learned(found)
+        return "is learned as it is, or winsorized (n_limited_ counts these)", ""
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the predictions of the experts, in which the mixture is linear.
@@ -285,10 +289,8 @@ class KernelExperts(KernelRegressor):
     def _scales_numbers(self) -> bool:
         return self.scale and self.experts is not None
 
-    def _is_in_order(self, rows: Any, targets: NDArray[Any], known: NDArray[Any]) -> bool:
-        """Whether targets come in an order: experts themselves notice that rows do."""
-        del rows, targets
-        return is_serial(known)
+    def _learners(self) -> list[Learner]:
+        return [expert._chosen_learner() for expert in self.experts or ()]
 
     def _has_settings(self) -> bool:
         return self.experts is not None

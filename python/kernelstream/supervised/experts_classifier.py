@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from kernelstream.estimators.order import is_serial
+from kernelstream.components.learners import Learner
 from kernelstream.supervised.chosen import adaptive_spec, experts_of, generations_of, weights_of
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.columns import Kind
@@ -145,10 +145,8 @@ class KernelExpertsClassifier(KernelClassifier):
         check_is_fitted(self)
         return generations_of(self._core)
 
-    def _is_in_order(self, rows: Any, targets: NDArray[Any], known: NDArray[Any]) -> bool:
-        """Whether targets come in an order: experts themselves notice that rows do."""
-        del rows, targets
-        return is_serial(known)
+    def _learners(self) -> list[Learner]:
+        return []
 
     def _has_settings(self) -> bool:
         return False

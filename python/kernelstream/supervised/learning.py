@@ -92,23 +92,21 @@ def learn(
         if weights is not None and is_classifier(model):
             # A row of weight 0 may have any label.
             targets = np.where(weights[:, 0] > 0.0, targets, learner.classes_[0])
-        warned = learner._warn_of_sentinels(targets)
+        outlier = learner._warn_of_sentinels(targets)
         order = None
-        if learner._is_in_order(rows, targets, known) if shuffle is None else shuffle:
+        if learner._is_in_order(X, rows, targets, known) if shuffle is None else shuffle:
             order = shuffled(rows.shape[0])
             rows, targets = rows[order], targets[order]
             weights = None if weights is None else weights[order]
-        concerns = concerns_of(learner)
-        limited = learner._core.n_limited or 0
+        concerns, n_before = concerns_of(learner), learner.n_seen_
         prequential = prequential or Prequential()
         with naming_rows_of(order):
             predictions = learner._learn_rows(
                 rows, targets, weights, predict=predict, prequential=prequential
             )
-        new = warned and not learner._warned_of_sentinel
-        if new or (learner._core.n_limited or 0) > limited:
-            learner._outlier_at = learner.n_seen_
-        if warned:
+        if outlier is not None:
+            place = outlier if order is None else int(np.flatnonzero(order == outlier)[0])
+            learner._outlier_at = n_before + place
             learner._warned_of_sentinel = True
         outlier_at = learner._outlier_at
         recent = outlier_at is not None and learner.n_seen_ - outlier_at <= _RECENT

@@ -22,7 +22,7 @@ from kernelstream.estimators.availability import attribute_of
 from kernelstream.estimators.diagnostics import Diagnostics, diagnostics_of
 from kernelstream.estimators.explanation import Explanation
 from kernelstream.estimators.merging import MergingEstimator
-from kernelstream.estimators.order import is_serial, ordered_columns
+from kernelstream.estimators.order import has_serial_index, is_serial, ordered_columns
 from kernelstream.estimators.process import kernel_of, regularization_of
 from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Columns, Kind, columns_of, read_rows, warn_of_unknown
@@ -376,17 +376,23 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     def _chosen_learner(self) -> Learner:
         return as_component(self.learner, Ridge, Learner)
 
-    def _is_in_order(self, rows: Any, targets: NDArray[Any], known: NDArray[Any]) -> bool:
+    def _learners(self) -> list[Learner]:
+        """Give the learners; none if experts are selected, which notice themselves an order."""
+        return [self._chosen_learner()]
+
+    def _is_in_order(self, X: Any, rows: Any, targets: NDArray[Any], known: NDArray[Any]) -> bool:
         """Whether rows come in an order in which they are not to be learned.
 
         The known targets are those of rows with a positive weight.
         """
-        learner = self._chosen_learner()
-        if getattr(learner, "forgetting", 1.0) < 1.0:
+        learners = self._learners()
+        if any(learner._forgets for learner in learners):
             return False
         if is_serial(known):
             return True
-        if not learner._weights_alike or not (places := ordered_columns(rows, targets)).size:
+        if not learners or not all(learner._weights_alike for learner in learners):
+            return False
+        if has_serial_index(X) or not (places := ordered_columns(rows, targets)).size:
             return False
         kinds = [kind["type"] for kind in columns_of(self).kinds.values()]
         return not kinds or all(kinds[place] != "time" for place in places)
@@ -454,16 +460,16 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
             whole["evidence"] = {"bandwidth": model["kernel"].get("bandwidth", 0) is None}
         return whole
 
-    def _warn_of_sentinels(self, targets: NDArray[Any]) -> bool:
-        """Warn of a target that may stand for a missing one, if it is learned as it is.
+    def _warn_of_sentinels(self, targets: NDArray[Any]) -> int | None:
+        """Warn once of a target that may stand for a missing one.
 
         Returns
         -------
-        warned : bool
-            Whether it has been warned of, now or before.
+        row : int or None
+            The row of a target that this call has warned of.
         """
         del targets
-        return False
+        return None
 
     @abstractmethod
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:

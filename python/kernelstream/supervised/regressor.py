@@ -594,25 +594,30 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             refuse_numbers_for_labels(targets, self._chosen_learner())
         return targets
 
-    def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> bool:
-        if self._warned_of_sentinel:
-            return True
+    def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> int | None:
         numbers = targets[:, None] if targets.ndim == 1 else targets
-        found = None if np.isinf(numbers).any() else find_sentinel(numbers)
-        if found is None or not (learned := self._describe_learned(found)):
-            return False
+        if self._warned_of_sentinel or np.isinf(numbers).any():
+            return None
+        if (found := find_sentinel(numbers, self._sentinels_to_name)) is None:
+            return None
+        learned, remedy = self._describe_learned(found)
         place = f"row {found.row}" + ("" if targets.ndim == 1 else f", column {found.column}")
         advise(
-            f"y contains {found.describe(place, learned[0])}: if it stands for a missing value, "
-            f"leave the row out{learned[1]}",
+            f"y contains {found.describe(place, learned)}: if it stands for a missing value, "
+            f"leave the row out{remedy}",
             SentinelWarning,
         )
-        return True
+        return found.row
 
-    def _describe_learned(self, found: Sentinel) -> tuple[str, str] | None:
-        """Describe what is learned of a target that may be missing, and a remedy, to be warned."""
-        del found
-        return "is learned as it is", "; KernelExperts() winsorizes outliers"
+    @property
+    def _sentinels_to_name(self) -> Literal["any", "known", "far"]:
+        """Which targets are warned of."""
+        return "any"
+
+    def _describe_learned(self, found: Sentinel) -> tuple[str, str]:
+        """Describe what is learned of a target that may be missing, and a remedy."""
+        remedy = "; KernelExperts() winsorizes outliers" if found.is_far else ""
+        return "is learned as it is", remedy
 
     def _begin_targets(
         self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool

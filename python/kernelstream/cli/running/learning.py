@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -310,12 +310,13 @@ class Learning:
         """Name the first target that may stand for a missing one."""
         if self._warned_of_sentinel:
             return
-        if (found := find_sentinel(batch.targets[learned])) is not None:
+        which: Literal["any", "known"] = "known" if self._options.experts else "any"
+        if (found := find_sentinel(batch.targets[learned], which)) is not None:
             self._warned_of_sentinel = True
             row = int(np.flatnonzero(learned)[found.row])
             name = self._session.columns.numeric_targets[found.column]
-            experts_clip = self._options.experts and found.is_far
-            becomes = "is learned as a nearer target" if experts_clip else "is learned as it is"
+            clipped = ", or winsorized" if self._options.experts else ""
+            becomes = f"is learned as it is{clipped}"
             self._say(describe_sentinel(batch.where(row, name), found, becomes))
 
     def _advance(self, batch: Batch, learned: NDArray[np.bool_], count: int) -> None:

@@ -112,8 +112,8 @@ def describe_repeated(table: Reader) -> str:
 def describe_sentinel(where: str, found: Sentinel, learned: str = "is learned as it is") -> str:
     """Say where a number is that may stand for a missing value, and what becomes of it."""
     return (
-        f"{where}: {found.value:.6g}, {found.why}, {learned}; if it stands for a missing value: "
-        f"--missing-values={found.value:.6g}"
+        f"{where}: {found.value:.12g}, {found.why}, {learned}; if it stands for a missing value: "
+        f"--missing-values={found.value:.12g}"
     )
 
 
