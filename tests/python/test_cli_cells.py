@@ -987,3 +987,19 @@ def test_targets_with_leading_zeros_are_numbers_unless_they_are_called_labels(tm
     assert "such as 000, and is taken for numbers; --classify" in result.stderr
     assert "R²" in result.stdout
     assert "zeros" not in run("learn", path, "-t", "flow", "--classify").stderr
+
+
+@pytest.mark.parametrize("first", ["clocks", "durations"])
+def test_a_file_in_the_other_form_of_times_is_read_as_the_model_does(first, tmp_path):
+    clocks, spans = ([f"{k % hours}:{k % 60:02d}" for k in range(N)] for hours in (24, 59))
+    (before, after) = (clocks, spans) if first == "clocks" else (spans, clocks)
+    for name, cells in (("a", before), ("b", after)):
+        rows = table([(i, 0, cell) for i, cell in enumerate(cells)])
+        written(tmp_path / f"{name}.csv", rows)
+    saved = tmp_path / "m"
+    assert run("learn", tmp_path / "a.csv", "-t", "flow", "--save", saved).exit_code == 0
+    result = run("learn", tmp_path / "b.csv", "-t", "flow", "--from", saved, "--save", saved)
+    assert "where those before were written" not in result.stderr
+    # Minutes and seconds from 0:00 to 58:59 hold all clock times, of which 24:00 is none.
+    assert result.exit_code == (1 if first == "clocks" else 0), result.output
+    assert ("row 25, column 'u'" in result.stderr) == (first == "clocks")

@@ -361,3 +361,13 @@ def test_infinity_is_no_gap(model, missing):
     if missing == "error":
         with pytest.raises(ValueError, match="column 1: remove the row, or fill the gap"):
             model().fit(bad, y)
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("kernel", [ks.Gaussian(), ks.Polynomial(3)])
+def test_how_far_a_cell_is_does_not_depend_on_the_kernel(kernel):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(700, 3)), columns=["a", "b", "c"])
+    model = ks.KernelRegressor(kernel).fit(frame, frame["a"])
+    frame.loc[60, "b"] = 3e40
+    with pytest.raises(ks.exceptions.DataError, match=r'"b" is too large .3.000e40, 3e40 standard'):
+        model.predict(frame)
