@@ -24,9 +24,6 @@ const FURTHEST_APART: usize = 8;
 /// States from which forecasts are made together.
 const BLOCK: usize = 1024;
 
-/// A coverage, where no intervals are asked for.
-const MEDIAN: f64 = 0.5;
-
 impl Dynamics {
     /// Initial state for this number of components; `None` if candidates are disabled.
     pub(super) fn new_candidates(&self, width: usize, lag: usize) -> Option<Candidates> {
@@ -86,17 +83,17 @@ impl Dynamics {
         lag: usize,
         first: usize,
     ) -> Result<Array3<f64>> {
-        self.all_ahead(states, under, lag, first, MEDIAN).map(|[made, _]| made)
+        self.all_ahead(states, under, lag, first, None).map(|[made, _]| made)
     }
 
-    /// The same, and half-widths of intervals with this coverage.
+    /// The same, and half-widths of intervals with this coverage, if any.
     fn all_ahead(
         &self,
         states: Option<ArrayView2<'_, f64>>,
         under: Option<ArrayView2<'_, f64>>,
         lag: usize,
         first: usize,
-        coverage: f64,
+        coverage: Option<f64>,
     ) -> Result<[Array3<f64>; 2]> {
         let all = self.each_ahead(states, under, lag, first, coverage)?;
         let candidates = self.asked()?;
@@ -110,7 +107,7 @@ impl Dynamics {
         under: Option<ArrayView2<'_, f64>>,
         lag: usize,
         first: usize,
-        coverage: f64,
+        coverage: Option<f64>,
     ) -> Result<Vec<[Ahead; 2]>> {
         let candidates = self.asked()?;
         self.check_lag(lag)?;
@@ -135,20 +132,19 @@ impl Dynamics {
                        begin: bool| {
             for start in range.clone().step_by(BLOCK) {
                 let block = start..range.end.min(start + BLOCK);
-                let needed = |i: &usize| *i >= first || self.compared(*i).contains(&true);
-                let asked: Vec<usize> = block.clone().filter(needed).collect();
-                let numbers: Vec<usize> = asked.iter().map(|i| place + (i - range.start)).collect();
+                let due = block.clone().map(|i| (i, self.compared(i)));
+                let needed: Vec<_> = due.filter(|(i, due)| *i >= first || due.contains(&true)).collect();
+                let numbers: Vec<usize> = needed.iter().map(|(i, _)| place + (i - range.start)).collect();
                 let under = |number: usize| from(number - place + range.start);
                 let operator = self.operator_ahead(known, &numbers, under, lag)?;
-                let mut operator = asked.into_iter().zip(operator).peekable();
+                let mut needed = needed.into_iter().zip(operator).peekable();
                 for i in block {
                     check()?;
                     if begin || i > range.start {
                         model.advance(&row(i));
                     }
-                    if let Some((_, operator)) = operator.next_if(|(next, _)| *next == i) {
-                        let coverage = (i >= first).then_some(coverage);
-                        out.extend(model.follow(&operator, from(i), &self.compared(i), coverage));
+                    if let Some(((_, due), operator)) = needed.next_if(|((next, _), _)| *next == i) {
+                        out.extend(model.follow(&operator, from(i), &due, i >= first, coverage));
                     }
                 }
             }
@@ -246,7 +242,7 @@ impl Dynamics {
         coverage: f64,
     ) -> Result<Array4<f64>> {
         let coverage = Calibration::check(coverage)?;
-        let [made, half_widths] = self.all_ahead(states, under, lag, first, coverage)?;
+        let [made, half_widths] = self.all_ahead(states, under, lag, first, Some(coverage))?;
         let (horizons, n, d) = made.dim();
         let mut out = Array4::zeros((horizons, n, d, 2));
         for ((k, i, c), value) in made.indexed_iter() {

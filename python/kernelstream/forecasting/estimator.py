@@ -23,7 +23,7 @@ from kernelstream.koopman.inputs import joined_pieces, numbers_of_inputs, refuse
 from kernelstream.koopman.learning import Warned, core_spec, reporting, warn_of_learned
 from kernelstream.koopman.queries import span_of
 from kernelstream.koopman.skill import Skill, skill_of, steps_of
-from kernelstream.koopman.times import LastTimes, Reading, last_times, state_of_times
+from kernelstream.koopman.times import Given, LastTimes, Reading, last_times, state_of_times
 from kernelstream.koopman.trajectories import (
     as_trajectories,
     check_lengths,
@@ -71,6 +71,11 @@ def _width_of(inputs: Any) -> int:
             "state"
         )
     return 1 if len(shape) == 1 else int(shape[1])
+
+
+def _pieces(X: Any, inputs: Any) -> list[Given]:
+    """Give a history in parts, between gaps of its times that are not filled; whole with inputs."""
+    return Reading([X]).given if inputs is None else [Given(X)]
 
 
 def _names_of(inputs: Any) -> list[str] | None:
@@ -471,8 +476,7 @@ n_inputs), optional
         deviations : ndarray of shape (n_horizons, n_features)
             Only with ``return_std``: root mean squared errors of the mixture's forecasts along the
             trajectories learned, exponentially weighted; the same for all states, also those of
-            `X`. Infinite for horizons over which no
-            forecast has a target yet.
+            `X`. Infinite for horizons over which no forecast has a target yet.
 
         Raises
         ------
@@ -564,13 +568,9 @@ n_inputs), optional
                 f"many steps ahead is chosen before learning, Forecaster(horizons={X!r})"
             )
         if not several and np.ndim(X) != 3:
-            if inputs is None:
-                return self._of_one(X, lag, ask)
-            states = rows_of_states(self, X, reset=False)
-            under = self._acting(inputs, len(states))
-            return cast(FloatArray, ask(states, under, lag=lag, first=0))
+            return self._of_one(X, inputs, lag, ask)
         each: Any = X if several else np.asarray(X)
-        histories = [self._history(one, filled=inputs is None) for one in each]
+        histories = [self._history(one, inputs) for one in each]
         if not histories:
             raise ValueError("X has no histories: its shape is (0, n_times, n_features)")
         acting: list[Any] = [None] * len(histories)
@@ -584,20 +584,19 @@ n_inputs), optional
         ]
         return np.concatenate(made, axis=1)
 
-    def _history(self, X: ArrayLike, *, filled: bool) -> FloatArray:
+    def _history(self, X: ArrayLike, inputs: ArrayLike | None) -> FloatArray:
         """Give the states of a history since its last gap that is not filled."""
-        if not filled:
-            return rows_of_states(self, X, reset=False)
-        piece = Reading([X]).given[-1]
+        piece = _pieces(X, inputs)[-1]
         return piece.fill(rows_of_states(self, piece.rows, reset=False))
 
-    def _of_one(self, X: ArrayLike, lag: int, ask: Callable[..., Any]) -> FloatArray:
+    def _of_one(
+        self, X: ArrayLike, inputs: ArrayLike | None, lag: int, ask: Callable[..., Any]
+    ) -> FloatArray:
         """Ask from each state of a trajectory, with short gaps between its times filled."""
         made = []
-        for piece in Reading([X]).given:
+        for piece in _pieces(X, inputs):
             states = rows_of_states(self, piece.rows, reset=False)
-            self._acting(None, len(states))
-            found = ask(piece.fill(states), None, lag=lag, first=0)
+            found = ask(piece.fill(states), self._acting(inputs, len(states)), lag=lag, first=0)
             made.append(found if piece.missing is None else found[:, piece.places()])
         return np.concatenate(made, axis=1)
 

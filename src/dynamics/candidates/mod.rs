@@ -179,48 +179,68 @@ impl Candidates {
         self.inputs = self.acting(under.slice_move(s![..1, ..]));
     }
 
-    /// Forecasts from the latest row under these inputs, and half-widths of their intervals with this coverage.
-    pub fn forecasts(&self, operator: &Ahead, under: ArrayView2<'_, f64>, coverage: f64) -> [Ahead; 2] {
+    /// Forecasts from the latest row under these inputs, and half-widths of their intervals with this coverage, zeros
+    /// without one.
+    pub fn forecasts(
+        &self,
+        operator: &Ahead,
+        under: ArrayView2<'_, f64>,
+        coverage: Option<f64>,
+    ) -> [Ahead; 2] {
         let inputs = self.acting(under);
-        let mut out = self.nothing();
+        let mut out = self.zeros();
         for (own, series) in self.series.iter().enumerate() {
             let common = self.common(&inputs, own);
             for (k, kinds) in series.forecasts(&common, &expected(operator, own)).iter().enumerate() {
-                let mixed = series.mix(k, &common, kinds);
-                put(&mut out, [k, own], &mixed, series.half_width(k, self.rows[k], mixed.made, coverage));
+                self.put(&mut out, [k, own], series, &series.mix(k, &common, kinds), coverage);
             }
         }
         out
     }
 
-    /// The same if a `coverage` is asked for, and forecasts over the horizons that are `due` are compared with the rows that
+    /// The same if they are `asked` for, and forecasts over the horizons that are `due` are compared with the rows that
     /// follow.
     pub fn follow(
         &mut self,
         operator: &Ahead,
         under: ArrayView2<'_, f64>,
         due: &[bool],
+        asked: bool,
         coverage: Option<f64>,
     ) -> Option<[Ahead; 2]> {
         let inputs = self.acting(under);
-        let mut out = coverage.map(|_| self.nothing());
+        let mut out = asked.then(|| self.zeros());
         let mut all = std::mem::take(&mut self.series);
         for (own, series) in all.iter_mut().enumerate() {
             let (common, operator) = (self.common(&inputs, own), expected(operator, own));
-            let mixtures = series.follow(&common, &operator, due, coverage.is_some());
-            let Some((out, coverage)) = out.as_mut().zip(coverage) else { continue };
+            let mixtures = series.follow(&common, &operator, due, asked);
+            let Some(out) = out.as_mut() else { continue };
             for (k, mixed) in mixtures.iter().flatten().enumerate() {
-                put(out, [k, own], mixed, series.half_width(k, self.rows[k], mixed.made, coverage));
+                self.put(out, [k, own], series, mixed, coverage);
             }
         }
         self.series = all;
         out
     }
 
-    /// Forecasts, and half-widths, of zero.
-    fn nothing(&self) -> [Ahead; 2] {
-        let empty = vec![vec![0.0; self.width()]; self.rows.len()];
-        [empty.clone(), empty]
+    /// Places for forecasts and half-widths.
+    fn zeros(&self) -> [Ahead; 2] {
+        let zeros = vec![vec![0.0; self.histories.len()]; self.rows.len()];
+        [zeros.clone(), zeros]
+    }
+
+    /// Puts a mixture over horizon `k` of the component `own`, and the half-width of its interval, in their places.
+    fn put(
+        &self,
+        out: &mut [Ahead; 2],
+        [k, own]: [usize; 2],
+        series: &Series,
+        mixed: &Mixed,
+        coverage: Option<f64>,
+    ) {
+        let half_width = |coverage| mixed.wider * series.half_width(k, self.rows[k], mixed.made, coverage);
+        out[0][k][own] = mixed.made;
+        out[1][k][own] = coverage.map_or(0.0, half_width);
     }
 
     /// Drops forecasts whose inputs are not known yet.
@@ -289,12 +309,6 @@ impl Candidates {
                 .all(|history| history.is_sound() && history.len() == rows && history.dropped == dropped)
             && self.series.iter().all(|series| series.is_sound(horizons, inputs))
     }
-}
-
-/// Puts a forecast, and the half-width of its interval, in their places: the horizon and the component.
-fn put(out: &mut [Ahead; 2], [k, own]: [usize; 2], mixed: &Mixed, half_width: f64) {
-    out[0][k][own] = mixed.made;
-    out[1][k][own] = mixed.wider * half_width;
 }
 
 fn expected(operator: &Ahead, own: usize) -> Vec<f64> {
