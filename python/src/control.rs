@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use kernelstream::Error;
 use kernelstream::control::{self, ControllerSpec, Policy};
+use kernelstream::persist;
 use ndarray::s;
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -253,10 +254,14 @@ impl Controller {
     }
 
     /// Writes a model file, in one step.
-    #[pyo3(signature = (path, extra="{}"))]
-    fn save(&self, py: Python<'_>, path: PathBuf, extra: &str) -> PyResult<()> {
+    #[pyo3(signature = (path, extra="{}", compact=false))]
+    fn save(&self, py: Python<'_>, path: PathBuf, extra: &str, compact: bool) -> PyResult<()> {
         let extra = parse_extra(extra)?;
-        self.model.ask(py, |controller| controller.save(&path, extra))
+        self.model.ask(py, |controller| {
+            let whole = controller.to_bytes(extra)?;
+            let bytes = if compact { persist::compact(&whole)? } else { whole };
+            persist::write_file(&path, &bytes)
+        })
     }
 
     /// Reads a model file: the controller, and what was stored beside it.

@@ -590,10 +590,13 @@ impl Regressor {
     }
 
     /// Writes a model file, in one step.
-    #[pyo3(signature = (path, extra="{}"))]
-    fn save(&self, py: Python<'_>, path: PathBuf, extra: &str) -> PyResult<()> {
+    #[pyo3(signature = (path, extra="{}", compact=false))]
+    fn save(&self, py: Python<'_>, path: PathBuf, extra: &str, compact: bool) -> PyResult<()> {
         let extra = parse_extra(extra)?;
-        self.model.ask(py, |model| model.save(&path, extra))
+        self.model.ask(
+            py,
+            |model| if compact { model.save_compact(&path, extra) } else { model.save(&path, extra) },
+        )
     }
 
     /// Reads a model file: the model, and what was stored beside it.

@@ -251,10 +251,12 @@ impl NestedFeatures {
     pub(crate) fn read(from: &Reader<'_>, name: &str, kernel: &KernelSpec, noise: f64) -> Result<Self> {
         let (m, width, points) = from.matrix(&format!("{name}.points"))?;
         let (dim, factor) = from.lower(&format!("{name}.factor"), false)?;
-        if width == 0 || dim != m {
+        // Left out of a compact file, which is larger for the learner's matrix of this size.
+        let is_left_out = dim == 0 && m > 0 && m.saturating_mul(m) <= from.length();
+        if width == 0 || dim != m && !is_left_out {
             return Err(Error::file(format!("the sizes of {name}.points and {name}.factor do not fit")));
         }
-        let factor = GrowingCholesky::from_row_major(&factor, m)
+        let factor = GrowingCholesky::from_row_major(&factor, dim)
             .ok_or_else(|| Error::file(format!("{name}.factor is not a Cholesky factor")))?;
         let kernel = kernel.resolve(width)?;
         let mut set = PointSet::seen_by(&kernel, width);
@@ -262,11 +264,24 @@ impl NestedFeatures {
         for (i, point) in points.chunks_exact(width).enumerate() {
             check_row(&kernel, "a stored point", i, point)?;
         }
-        let features = Self { kernel, points: set, factor, noise };
+        let mut features = Self { kernel, points: set, factor, noise };
+        if is_left_out {
+            features.factorize(&points);
+        }
         if features.is_factored() {
             Ok(features)
         } else {
             Err(Error::file(format!("{name}.factor is not that of {name}.points")))
+        }
+    }
+
+    /// Computes the factor again, as the points were appended. O(m^3).
+    fn factorize(&mut self, points: &[f64]) {
+        let (width, mut z) = (self.points.width(), Coordinates::default());
+        self.truncate(0);
+        for point in points.chunks_exact(width) {
+            let projection = self.project(point, &mut z);
+            self.append(point, &mut z, &projection);
         }
     }
 

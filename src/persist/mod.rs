@@ -1,13 +1,15 @@
 //! The model file: a safetensors container with the configuration as JSON in its metadata.
 //!
-//! One format for every model. Arrays are little-endian float64 (or uint64 for counts), row-major,
-//! so any safetensors reader can open a model; of Cholesky factors and symmetric inverses the lower
-//! triangle, as one row. The metadata's one key, `kernelstream`, holds `{"version": 1, "kind": ...,
+//! One format for every model. Arrays are little-endian float64 (or uint64 for counts), row-major, or of
+//! a smaller type that represents all of their numbers exactly ([`numbers`]), so any safetensors reader
+//! can open a model; of Cholesky factors and symmetric inverses the lower triangle, as one row. The metadata's one key, `kernelstream`, holds `{"version": 1, "kind": ...,
 //! "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of 64 bits over kind, spec,
 //! extra and arrays, detects damage that leaves a file readable.
 
+mod compact;
 #[cfg(feature = "files")]
 mod files;
+mod numbers;
 mod params;
 
 use std::cell::RefCell;
@@ -20,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+pub use compact::compact;
 #[cfg(feature = "files")]
 pub use files::{kind_of, read_file, write_file};
 pub(crate) use params::check_params;
@@ -36,6 +39,12 @@ const MOST_COUNTED: u64 = 1 << 53;
 /// Most columns of an array without entries, whose length does not determine them.
 const MOST_EMPTY: usize = 1 << 20;
 
+/// Columns of a [`table`](Writer::table), by the index of their group: the rest of the array's name.
+const GROUPS: [&str; 3] = ["", ".single", ".whole"];
+
+/// The groups of the columns.
+const TYPES: &str = "types";
+
 /// A model that can be saved.
 pub trait Persist: Sized {
     /// An untrained model from its specification, with validated parameters.
@@ -49,6 +58,14 @@ pub trait Persist: Sized {
     /// the offset in a stream of the rows learned.
     fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>>;
 
+    /// [`to_bytes`](Self::to_bytes), made [`compact`](compact()). A result that this release could not read is replaced by
+    /// the whole file.
+    fn to_compact_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+        let whole = self.to_bytes(extra)?;
+        let small = compact(&whole)?;
+        Ok(if Self::from_bytes(&small).is_ok() { small } else { whole })
+    }
+
     /// Reads the bytes of a model file, with the caller's JSON. The model continues as the saved
     /// one would have, to the bit.
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)>;
@@ -57,6 +74,12 @@ pub trait Persist: Sized {
     #[cfg(feature = "files")]
     fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
         write_file(path, &self.to_bytes(extra)?)
+    }
+
+    /// Writes a [compact](Self::to_compact_bytes) file atomically.
+    #[cfg(feature = "files")]
+    fn save_compact(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
+        write_file(path, &self.to_compact_bytes(extra)?)
     }
 
     /// Reads a model from a file.
@@ -182,10 +205,37 @@ impl Writer {
         }
         self.entries.push(Entry {
             name: name.to_owned(),
-            dtype: Dtype::F64,
+            dtype: numbers::dtype_of(values),
             shape: vec![rows, cols],
-            bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            bytes: numbers::encode(values, numbers::dtype_of(values)),
         });
+    }
+
+    /// A [`matrix`](Self::matrix) whose columns differ in kind: those of small integers and those that are exact in
+    /// single precision are arrays of their own.
+    pub fn table(&mut self, name: &str, rows: usize, cols: usize, values: &[f64]) {
+        debug_assert_eq!(values.len(), rows * cols);
+        let groups: Vec<usize> = (0..cols)
+            .map(|k| {
+                let column: Vec<f64> = values.iter().skip(k).step_by(cols).copied().collect();
+                numbers::group_of(&column)
+            })
+            .collect();
+        if groups.iter().all(|group| *group == 0) {
+            return self.matrix(name, rows, cols, values);
+        }
+        self.counts(
+            &format!("{name}.{TYPES}"),
+            &groups.iter().map(|group| *group as u64).collect::<Vec<_>>(),
+        );
+        for (g, suffix) in GROUPS.iter().enumerate() {
+            let count = groups.iter().filter(|group| **group == g).count();
+            if count > 0 {
+                let own = values.iter().zip(groups.iter().cycle());
+                let own: Vec<f64> = own.filter(|(_, group)| **group == g).map(|(value, _)| *value).collect();
+                self.matrix(&format!("{name}{suffix}"), rows, count, &own);
+            }
+        }
     }
 
     /// A square matrix, given whole, of which only the lower triangle is stored.
@@ -209,12 +259,8 @@ impl Writer {
 
     /// A list of counts.
     pub fn counts(&mut self, name: &str, values: &[u64]) {
-        self.entries.push(Entry {
-            name: name.to_owned(),
-            dtype: Dtype::U64,
-            shape: vec![values.len()],
-            bytes: values.iter().flat_map(|v| v.min(&MOST_COUNTED).to_le_bytes()).collect(),
-        });
+        let (dtype, bytes) = numbers::encode_counts(values, MOST_COUNTED);
+        self.entries.push(Entry { name: name.to_owned(), dtype, shape: vec![values.len()], bytes });
     }
 
     /// Bytes of any kind.
@@ -263,6 +309,8 @@ pub struct Reader<'a> {
     header: Header,
     /// Arrays that were read.
     read: RefCell<HashSet<String>>,
+    /// Bytes of the file.
+    length: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -298,7 +346,7 @@ impl<'a> Reader<'a> {
         if sum.text() != header.checksum {
             return Err(Error::file("it is damaged: its checksum does not fit its content"));
         }
-        Ok(Self { tensors, header, read: RefCell::default() })
+        Ok(Self { tensors, header, read: RefCell::default(), length: bytes.len() })
     }
 
     /// [`open`](Self::open) for a model of this kind, with its specification.
@@ -330,6 +378,11 @@ impl<'a> Reader<'a> {
         &self.header.extra
     }
 
+    /// Bytes of the file, which bound the memory that may be taken for what is not in it.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
     /// Whether this array exists.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
@@ -347,10 +400,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn raw(&self, name: &str, dtype: Dtype, dims: usize) -> Result<TensorView<'a>> {
+    fn raw(&self, name: &str, dtypes: &[Dtype], dims: usize) -> Result<TensorView<'a>> {
         self.read.borrow_mut().insert(name.to_owned());
         let view = self.tensors.tensor(name).map_err(|_| Error::file(format!("{name} is missing")))?;
-        if view.dtype() != dtype || view.shape().len() != dims {
+        if !dtypes.contains(&view.dtype()) || view.shape().len() != dims {
             return Err(Error::file(format!("{name} has the wrong type or shape")));
         }
         Ok(view)
@@ -358,11 +411,11 @@ impl<'a> Reader<'a> {
 
     /// An array of finite numbers: rows, columns, and the entries in row-major order.
     pub fn matrix(&self, name: &str) -> Result<(usize, usize, Vec<f64>)> {
-        let view = self.raw(name, Dtype::F64, 2)?;
+        let view = self.raw(name, &numbers::NUMBERS, 2)?;
         if view.data().is_empty() && view.shape().iter().any(|n| *n > MOST_EMPTY) {
             return Err(Error::file(format!("{name} is empty, but said to be large")));
         }
-        let values: Vec<f64> = view.data().as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
+        let values = numbers::decode(view.data(), view.dtype());
         if values.iter().any(|v| !v.is_finite()) {
             return Err(Error::file(format!("{name} holds a number that is not finite")));
         }
@@ -372,7 +425,7 @@ impl<'a> Reader<'a> {
     /// Whether this array of numbers exists and is empty.
     #[must_use]
     pub(crate) fn is_empty(&self, name: &str) -> bool {
-        self.raw(name, Dtype::F64, 2).is_ok_and(|view| view.data().is_empty())
+        self.raw(name, &numbers::NUMBERS, 2).is_ok_and(|view| view.data().is_empty())
     }
 
     /// An array of finite numbers of this shape.
@@ -381,6 +434,31 @@ impl<'a> Reader<'a> {
             (r, c, values) if (r, c) == (rows, cols) => Ok(values),
             (r, c, _) => Err(Error::file(format!("{name} is {r} by {c}, where {rows} by {cols} is needed"))),
         }
+    }
+
+    /// Reads the output of [`Writer::table`], of this shape.
+    pub fn table(&self, name: &str, rows: usize, cols: usize) -> Result<Vec<f64>> {
+        let types = format!("{name}.{TYPES}");
+        if !self.has(&types) {
+            return self.matrix_of(name, rows, cols);
+        }
+        let groups = self.all_counts(&types)?;
+        if groups.len() != cols || groups.iter().any(|group| *group >= GROUPS.len() as u64) {
+            return Err(Error::file(format!("{types} are not those of {cols} columns")));
+        }
+        let mut values = Vec::new();
+        for (g, suffix) in GROUPS.iter().enumerate() {
+            let places: Vec<usize> = (0..cols).filter(|k| groups[*k] == g as u64).collect();
+            if places.is_empty() {
+                continue;
+            }
+            let own = self.matrix_of(&format!("{name}{suffix}"), rows, places.len())?;
+            values.resize(rows * cols, 0.0);
+            for (to, from) in values.chunks_exact_mut(cols).zip(own.chunks_exact(places.len())) {
+                places.iter().zip(from).for_each(|(place, value)| to[*place] = *value);
+            }
+        }
+        Ok(values)
     }
 
     /// Reads the output of [`Writer::matrix_with_gaps`], of this shape.
@@ -422,7 +500,7 @@ impl<'a> Reader<'a> {
 
     /// Reads the output of [`Writer::bytes`].
     pub fn bytes(&self, name: &str) -> Result<&'a [u8]> {
-        self.raw(name, Dtype::U8, 1).map(|view| view.data())
+        self.raw(name, &[Dtype::U8], 1).map(|view| view.data())
     }
 
     /// A list of `N` counts.
@@ -432,8 +510,9 @@ impl<'a> Reader<'a> {
 
     /// A list of counts, of any length.
     pub fn all_counts(&self, name: &str) -> Result<Vec<u64>> {
-        let view = self.raw(name, Dtype::U64, 1)?;
-        let values: Vec<u64> = view.data().as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
+        let view = self.raw(name, &numbers::COUNTS, 1)?;
+        let values = numbers::decode_counts(view.data(), view.dtype())
+            .ok_or_else(|| Error::file(format!("{name} holds a count below zero")))?;
         if values.iter().any(|count| *count > MOST_COUNTED) {
             return Err(Error::file(format!("{name} holds a count that is too large")));
         }

@@ -6,6 +6,7 @@
 
 mod boosted;
 mod cuts;
+mod file;
 mod fitting;
 mod gradual;
 mod tree;

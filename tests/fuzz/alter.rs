@@ -218,15 +218,23 @@ impl ModelFile {
 }
 
 fn content(view: &TensorView<'_>) -> Content {
-    let numbers = || view.data().as_chunks::<8>().0.iter();
-    match view.dtype() {
-        Dtype::F64 => Content::Numbers {
-            rows: view.shape()[0],
-            cols: view.shape()[1],
-            values: numbers().map(|bytes| f64::from_le_bytes(*bytes)).collect(),
-        },
-        Dtype::U64 => Content::Counts(numbers().map(|bytes| u64::from_le_bytes(*bytes)).collect()),
-        _ => Content::Bytes(view.data().to_vec()),
+    let (shape, data) = (view.shape(), view.data());
+    let width = data.len() / shape.iter().product::<usize>().max(1);
+    // Little-endian, of whatever width.
+    let whole = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |whole, byte| whole << 8 | u64::from(*byte));
+    let values = data.chunks_exact(width.max(1));
+    let number = |bytes: &[u8]| match (view.dtype(), bytes) {
+        (Dtype::I8, [byte]) => f64::from(byte.cast_signed()),
+        (Dtype::I16, bytes) => f64::from(i16::from_le_bytes(bytes.try_into().unwrap())),
+        (Dtype::F32, bytes) => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
+        (_, bytes) => f64::from_bits(whole(bytes)),
+    };
+    match (view.dtype(), shape) {
+        (Dtype::U8, _) => Content::Bytes(data.to_vec()),
+        (_, [rows, cols]) => {
+            Content::Numbers { rows: *rows, cols: *cols, values: values.map(number).collect() }
+        }
+        _ => Content::Counts(values.map(whole).collect()),
     }
 }
 

@@ -7,12 +7,28 @@ import struct
 
 import numpy as np
 
-TYPES = {"F64": "<f8", "U64": "<u8", "U8": "|u1"}
+TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "|u1",
+}
 NAMES = {np.dtype(kind): name for name, kind in TYPES.items()}
 
 
+def widened(values):
+    """Numbers and counts in the type that represents all of them; bytes as they are."""
+    if values.dtype == np.uint8:
+        return values.copy()
+    return values.astype("<f8" if values.ndim == 2 else "<u8")
+
+
 def unpack(data):
-    """The configuration, and the arrays by name."""
+    """The configuration, and the arrays by name, as doubles, 64-bit counts or bytes."""
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + length])
     config = json.loads(header.pop("__metadata__")["kernelstream"])
@@ -21,7 +37,7 @@ def unpack(data):
     for name, entry in header.items():
         start, stop = entry["data_offsets"]
         values = np.frombuffer(body[start:stop], TYPES[entry["dtype"]])
-        arrays[name] = values.reshape(entry["shape"]).copy()
+        arrays[name] = widened(values.reshape(entry["shape"]))
     return config, arrays
 
 

@@ -109,6 +109,19 @@ def test_experts_learn_and_predict(frame, tmp_path):
     np.testing.assert_allclose(pd.read_csv(output), model.predict(frame), rtol=1e-12)
 
 
+def test_a_compact_model_is_saved_smaller_and_its_checkpoint_exact(frame, tmp_path):
+    path = written(frame, tmp_path / "t.csv")
+    saved, checkpoint = tmp_path / "model", tmp_path / "checkpoint"
+    result = run("learn", path, "-t", "y", "--save", saved, "--checkpoint", checkpoint, "--compact")
+    assert result.exit_code == 0, result.output
+    small, whole = ks.load(saved), ks.load(checkpoint)
+    assert saved.stat().st_size < 0.8 * checkpoint.stat().st_size
+    assert not np.array_equal(small.predict(frame), whole.predict(frame))
+    np.testing.assert_allclose(
+        small.predict(frame), whole.predict(frame), rtol=0, atol=1e-6 * frame["y"].std()
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "kind"),
     [

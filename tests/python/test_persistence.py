@@ -129,6 +129,107 @@ def test_a_failed_save_leaves_the_older_file(model, stream, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
 
 
+# ---------------------------------------------------------------------------------- sizes of files
+
+
+@pytest.fixture(scope="module")
+def experts():
+    """Experts with trees after 3,000 rows, of numbers and of labels, and rows that follow."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 8))
+    y = 1e3 + np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=4000)
+    models = {
+        "numbers": ks.KernelExperts(size=20).fit(X[:3000], y[:3000]),
+        "labels": ks.KernelExpertsClassifier(size=20).fit(X[:3000], y[:3000] > 1e3),
+    }
+    return models, X, {"numbers": y, "labels": y > 1e3}
+
+
+def answers(model, X):
+    return model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("numbers", 2.7e6), ("labels", 2.2e6)])
+def test_a_file_of_experts_is_small_and_exact(kind, most, experts, tmp_path):
+    models, X, targets = experts
+    model = copy.deepcopy(models[kind])
+    model.save(tmp_path / "model")
+    assert (tmp_path / "model").stat().st_size < most
+    again = ks.load(tmp_path / "model")
+    for rows in (slice(3000, 3250), slice(3250, 3500)):
+        np.testing.assert_array_equal(answers(again, X), answers(model, X))
+        for each in (model, again):
+            each.partial_fit(X[rows], targets[kind][rows])
+    assert again._core.to_bytes() == model._core.to_bytes()
+
+
+@pytest.mark.parametrize(("kind", "share"), [("numbers", 0.75), ("labels", 0.7)])
+def test_a_compact_file_predicts_alike_and_learns_on(kind, share, experts, tmp_path):
+    models, X, targets = experts
+    model = copy.deepcopy(models[kind])
+    model.save(tmp_path / "whole")
+    model.save(tmp_path / "small", compact=True, note={"kept": 1})
+    sizes = [(tmp_path / name).stat().st_size for name in ("whole", "small")]
+    assert sizes[1] < share * sizes[0]
+    again = ks.load(tmp_path / "small")
+    assert again.note_ == {"kept": 1}
+    unit = np.std(targets[kind])
+    assert np.max(np.abs(answers(again, X) - answers(model, X))) < 1e-6 * unit
+    for each in (model, again):
+        each.partial_fit(X[3000:3500], targets[kind][3000:3500])
+    assert np.max(np.abs(answers(again, X) - answers(model, X))) < 1e-4 * unit
+
+
+def test_a_failed_compact_save_leaves_the_older_file(model, tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    model.save(path)
+    before = path.read_bytes()
+    with pytest.raises(OSError, match="nowhere"):
+        model.save(tmp_path / "nowhere" / "model", compact=True)
+    assert path.read_bytes() == before
+    model.save(path, compact=True)
+    assert len(path.read_bytes()) < len(before)
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_damaged_compact_file_is_refused(experts, tmp_path):
+    path = tmp_path / "model"
+    experts[0]["numbers"].save(path, compact=True)
+    whole = path.read_bytes()
+    for place in np.linspace(0, len(whole) - 1, 40).astype(int):
+        path.write_bytes(whole[:place])
+        with pytest.raises(ks.ModelFileError):
+            ks.load(path)
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
+        with pytest.raises(ks.ModelFileError):
+            ks.load(path)
+
+
+@pytest.mark.parametrize(
+    ("array", "change", "complaint"),
+    [
+        ("trees.forest.0.cuts", lambda cuts: cuts[:-1], "cuts are not those of a tree"),
+        ("trees.forest.0.cuts", np.zeros_like, "cuts are not those of a tree"),
+        ("trees.forest.0.columns", lambda columns: columns + 50, "no tree of these rows"),
+        ("trees.forest.0.columns", lambda columns: columns[1:], "thresholds"),
+        ("trees.forest.0.weights", np.negative, "no tree of these rows"),
+        ("trees.forest.0.rounding.sums", lambda _: np.full(9, 255, np.uint8), "one a sum"),
+        ("trees.rows.types", lambda types: types + 2, "rows.types"),
+        ("trees.rows.types", lambda types: types[1:], "rows.types"),
+        ("trees.rows.whole", lambda whole: whole[1:], "rows.whole"),
+    ],
+)
+@pytest.mark.parametrize("compact", [False, True])
+def test_altered_trees_and_rows_are_refused(array, change, complaint, compact, experts, tmp_path):
+    path = tmp_path / "model"
+    experts[0]["numbers"].save(path, compact=compact)
+    config, arrays = unpack(path.read_bytes())
+    arrays[array] = change(arrays[array])
+    path.write_bytes(pack(config, arrays))
+    with pytest.raises(ks.ModelFileError, match=complaint):
+        ks.load(path)
+
+
 # ------------------------------------------------------------------------------------ damaged files
 
 

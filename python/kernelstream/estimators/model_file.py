@@ -63,7 +63,14 @@ class _LoadedModel(Protocol):
     def predict(self, X: ArrayLike, /) -> NDArray[Any]:
         """Predict targets, labels or next states."""
 
-    def save(self, path: str | PathLike[str], /, *, note: Mapping[str, Any] | None = None) -> None:
+    def save(
+        self,
+        path: str | PathLike[str],
+        /,
+        *,
+        note: Mapping[str, Any] | None = None,
+        compact: bool = False,
+    ) -> None:
         """Write the model to a file, and a note beside it."""
 
     note_: Any

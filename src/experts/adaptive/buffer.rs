@@ -277,12 +277,12 @@ impl Buffer {
         out.counts("buffer.age", &[self.age]);
         for (name, rows) in [("latest", &self.latest), ("reservoir", &self.reservoir)] {
             out.counts(&format!("buffer.{name}.numbers"), &rows.numbers);
-            out.matrix(&format!("buffer.{name}.rows"), rows.numbers.len(), self.width(), &rows.values);
+            out.table(&format!("buffer.{name}.rows"), rows.numbers.len(), self.width(), &rows.values);
         }
         if let Some((rows, age)) = &self.history {
             out.counts("buffer.history.age", &[*age]);
             out.counts("buffer.history.numbers", &rows.numbers);
-            out.matrix("buffer.history.rows", rows.numbers.len(), self.width(), &rows.values);
+            out.table("buffer.history.rows", rows.numbers.len(), self.width(), &rows.values);
         }
     }
 
@@ -304,7 +304,7 @@ impl Buffer {
         }
         for (name, rows) in kinds {
             rows.numbers = from.all_counts(&format!("buffer.{name}.numbers"))?;
-            rows.values = from.matrix_of(&format!("buffer.{name}.rows"), rows.numbers.len(), width)?;
+            rows.values = from.table(&format!("buffer.{name}.rows"), rows.numbers.len(), width)?;
             let sound = rows.numbers.iter().all(|number| *number < n_seen)
                 && rows.values.chunks_exact(width).all(|row| row[width - 1] >= 0.0);
             if !sound {

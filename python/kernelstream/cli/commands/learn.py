@@ -118,6 +118,15 @@ def learn(
             rich_help_panel=FILES_PANEL,
         ),
     ] = None,
+    compact: Annotated[
+        bool,
+        typer.Option(
+            "--compact",
+            help="Make the file of --save smaller, with predictions that differ by 1e-6 standard "
+            "deviations of the target at most.",
+            rich_help_panel=FILES_PANEL,
+        ),
+    ] = False,
     begun_from: Annotated[
         Path | None,
         typer.Option(
@@ -269,6 +278,7 @@ def learn(
         plot=plot,
         again=again,
         skip_seen=skip_seen,
+        compact=compact,
     )
     if experts is None:
         resumes = begun_from is not None or (checkpoint is not None and checkpoint.exists())

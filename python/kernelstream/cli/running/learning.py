@@ -349,7 +349,9 @@ class Learning:
     def _saved(self, path: Path) -> str:
         """Save the model; raise an error with the reason if that fails."""
         try:
-            self._session.save(path)
+            # A checkpoint is continued as if nothing had happened.
+            compact = self._paths.compact and path != self._paths.checkpoint
+            self._session.save(path, compact=compact)
         except OSError as error:
             return re.sub(r" \(os error.*", "", str(error))
         return ""

@@ -39,6 +39,8 @@ class Paths:
         Whether to learn files that were learned before.
     skip_seen : bool
         Whether a pipe begins with the rows of the one before, which are passed over.
+    compact : bool
+        Whether the model file at the end is a compact one.
     """
 
     files: list[str]
@@ -51,6 +53,7 @@ class Paths:
     plot: Path | None = None
     again: bool = False
     skip_seen: bool = False
+    compact: bool = False
 
     def check(self, sources: Sequence[Source]) -> None:
         """Check that everything can be written, and that no output is another file of this run.

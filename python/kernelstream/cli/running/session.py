@@ -62,8 +62,8 @@ class Session:
         """Rows that the model has seen, in all its runs."""
         return int(self.model.n_seen_) if self.model.__sklearn_is_fitted__() else 0
 
-    def save(self, path: Path) -> None:
-        """Save the model, with what it has learned so far.
+    def save(self, path: Path, *, compact: bool = False) -> None:
+        """Save the model, with what it has learned so far, in a compact file if that is wanted.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class Session:
         known = columns_in(self.model)
         if known.kinds:
             self.model._columns = known.with_kinds(with_ways(known.kinds, self.progress.numerals))
-        self.model.save(path)
+        self.model.save(path, compact=compact)
 
 
 def begin(options: RunOptions, table: Reader, sources: Sequence[Source]) -> Session:

@@ -17,7 +17,7 @@ impl TreeStage {
         out.counts("trees.counts", &[self.age, self.grown, self.fitted, self.forest.len() as u64]);
         out.counts("trees.numbers", &self.rows.numbers);
         let width = self.stored_width();
-        out.matrix("trees.rows", self.rows.numbers.len(), width, &self.rows.values);
+        out.table("trees.rows", self.rows.numbers.len(), width, &self.rows.values);
         for (t, tree) in self.forest.iter().enumerate() {
             tree.write(&format!("trees.forest.{t}"), out);
         }
@@ -70,7 +70,7 @@ impl TreeStage {
         (new.age, new.grown, new.fitted) = (age, grown, fitted);
         new.rows.numbers = from.all_counts("trees.numbers")?;
         let (n, width) = (new.rows.numbers.len(), new.stored_width());
-        new.rows.values = from.matrix_of("trees.rows", n, width)?;
+        new.rows.values = from.table("trees.rows", n, width)?;
         let forest = spec.params.trees.forest_trees.min(grown);
         let sound = age <= met
             && age.min(new.capacity as u64) == n as u64
