@@ -13,10 +13,6 @@ const ROUNDING: f64 = 1e-9;
 /// Most levels of nodes: rows that need more are nearly alike.
 const MAX_DEPTH: usize = 40;
 
-/// Largest change of a threshold for which it is rounded to single precision, as a share of the range that it is drawn
-/// from: it takes half as many bytes in a file, and is as random.
-const ROUNDED: f64 = 1.0 / 64.0;
-
 /// How trees are grown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Growing {
@@ -238,7 +234,7 @@ fn cut(
         }
         tried += 1;
         let share = uniform(seed, 2 * at as u64 + 1);
-        let threshold = rounded((low * (1.0 - share) + high * share).clamp(low, high.next_down()), low, high);
+        let threshold = (low * (1.0 - share) + high * share).clamp(low, high.next_down());
         sums.fill(0.0);
         add_rows(rows, own, |i| values[i] <= threshold, &mut sums);
         let (weight, other) = (sums[p], totals[p] - sums[p]);
@@ -255,14 +251,6 @@ fn cut(
         }
     }
     best.map(|(_, column, threshold)| (column, threshold))
-}
-
-/// A threshold in single precision, if that lies between these values too and near it.
-#[expect(clippy::cast_possible_truncation, reason = "a number out of range is infinite, and not taken")]
-fn rounded(threshold: f64, low: f64, high: f64) -> f64 {
-    let single = f64::from(threshold as f32);
-    let is_near = (single - threshold).abs() <= ROUNDED * (high - low);
-    if is_near && (low..high).contains(&single) { single } else { threshold }
 }
 
 #[cfg(test)]
