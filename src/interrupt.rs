@@ -54,6 +54,11 @@ pub fn watched<T>(should_continue: impl FnMut() -> bool + 'static, work: impl Fn
     work()
 }
 
+/// Runs short `work` whose result has to be known, without polling.
+pub(crate) fn unwatched<T>(work: impl FnOnce() -> T) -> T {
+    watched(|| true, work)
+}
+
 /// Polls the callback; to be called where the state is consistent.
 pub(crate) fn check() -> Result<()> {
     // Taken out, so that it may itself use what is watched.

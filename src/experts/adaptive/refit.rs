@@ -17,6 +17,7 @@ use super::training::{Prepared, Task, rows_of_width, unless_interrupted};
 use crate::error::{Error, Result};
 use crate::experts::Mixture;
 use crate::experts::answers::{Answers, Round};
+use crate::interrupt::unwatched;
 use crate::online::drift::{Drift, Verdict};
 use crate::uncertainty::{Calibration, Prequential};
 
@@ -106,7 +107,7 @@ impl State {
         let parameters = &spec.params.order;
         // Numbers near to the latest ones may have moved to another scale, which labels cannot.
         let in_runs = self.loss.is_margin() && self.latest_targets_lead();
-        let ordered = in_runs || self.come_in_an_order(parameters).unwrap_or(false);
+        let ordered = in_runs || unwatched(|| self.come_in_an_order(parameters)).unwrap_or(false);
         self.ordered = if ordered { parameters.blocks_kept } else { self.ordered.saturating_sub(1) };
         if ordered && !self.buffer.is_whole() {
             // The apparent change was due to the order of the rows.

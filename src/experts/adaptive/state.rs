@@ -15,6 +15,7 @@ use super::preprocessing::Views;
 use super::tree_stage::{Predicted, TreeStage};
 use crate::experts::answers::{Answers, Round};
 use crate::experts::{Mixture, MixtureSpec};
+use crate::interrupt::unwatched;
 use crate::learner::Loss;
 use crate::online::drift::Drift;
 use crate::online::winsorizer::Limits;
@@ -133,7 +134,7 @@ impl State {
         if y.nrows() != 1 || self.limits.first_extraordinary(y, weights).is_none() {
             return None;
         }
-        let made = self.predict(x).ok()?;
+        let made = unwatched(|| self.predict(x)).ok()?;
         let limited =
             Array2::from_shape_fn(y.raw_dim(), |(i, c)| self.limits.limited(c, made[(i, c)], y[(i, c)]));
         let changed = limited != y;
