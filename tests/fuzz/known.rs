@@ -140,8 +140,9 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
             assert!(is_named(&text), "{name}, {array}: {text}");
             // All that may be left out are the state that a trajectory was in, policies, as a whole, the profiles of
             // errors and usual novelty, which then begin again, the modes of states, which then have no forecast, the
-            // operator's readouts, which are computed again, the pairs of a warm-up, which has then ended, and scales of
-            // the nearest rows, which are found again before the experts are combined.
+            // operator's readouts, which are computed again, the pairs of a warm-up, which has then ended, scales of the
+            // nearest rows, which are found again before the experts are combined, and how many gradients are taken,
+            // which are then all.
             let optional = [
                 "recent.",
                 "policy.",
@@ -156,12 +157,26 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "labels.middle",
                 "trees.nearest",
                 "preparation.gradients.x",
+                "preparation.gradients.taken",
             ]
             .iter()
             .any(|group| array.starts_with(group));
             assert!(optional || is_named(&refusal(&without.close())), "{name}, {array}");
         }
     }
+}
+
+#[test]
+fn gradients_that_are_taken_are_some_of_those_that_are_due() {
+    let file = fixture("adaptive_taking_gradients");
+    for rows in [300, 301, u64::MAX] {
+        let mut other = file.clone();
+        other.set_counts("preparation.gradients.taken", &[rows]);
+        refused_because(&other, "preparation.counts are not those of its rows");
+    }
+    let mut without = file.clone();
+    without.remove("preparation.gradients.x");
+    refused_because(&without, "preparation.counts are not those of its rows");
 }
 
 #[test]

@@ -178,7 +178,7 @@ impl Model for AdaptiveExperts {
         let relative = self.weighing.clone().relative(weights, x.nrows());
         while done < x.nrows() && should_continue(done) {
             let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), &self.spec));
-            if state.resume(&self.spec).is_err() {
+            if state.resume(&self.spec, x.nrows() - done).is_err() {
                 break;
             }
             let end = x.nrows().min(done + state.rows_of_step());
@@ -193,7 +193,7 @@ impl Model for AdaptiveExperts {
             self.weighing.meet_rows(raw(done, end), end - done);
             done = end;
             // Rows stay learned if a refit is interrupted, which is repeated before the next row.
-            if state.met > before && state.turn(&self.spec).is_err() {
+            if state.met > before && state.turn(&self.spec, x.nrows() - done).is_err() {
                 break;
             }
         }

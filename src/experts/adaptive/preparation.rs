@@ -1,9 +1,10 @@
 //! Experts of a scheduled refit, made ahead of it.
 //!
 //! Selection and training take as long as a thousand rows. When a scheduled refit is due is known, so that both begin some
-//! rows before, on a thread of their own, with the sample of that time. The new experts then learn the rows since, some
-//! with each row of the stream, and replace the others at the row of the refit. All of it depends on the rows
-//! alone, not on the time that the thread takes: a row waits for it if it has to.
+//! rows before, with the sample of that time: each row takes some of the gradients, the rest is done on a thread of its own.
+//! The new experts then learn the rows since, some with each row of the stream, and replace the others at the row of the
+//! refit. All of it depends on the rows alone, not on the time that the thread takes: a row waits for it if it has to. A
+//! call with all of these rows does the work itself, with all threads.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,9 @@ const LEAD_ROWS: u64 = 512;
 const LEAD_NUMBERS: u64 = 1 << 19;
 const FEWEST: u64 = 16;
 
+/// Gradients that a row takes.
+const GRADIENTS_AT_ONCE: usize = 64;
+
 /// The part of these rows in which the new experts catch up.
 const CATCH_UP_PART: u64 = 4;
 
@@ -43,6 +47,8 @@ const WAIT: Duration = Duration::from_millis(3);
 pub(super) struct Preparation {
     /// What it is made of. The sample is of the time when it began.
     task: Arc<Task>,
+    /// Its gradients, while they are taken.
+    taken: Option<Taken>,
     progress: Progress,
     /// Rows since it began: columns, targets and weight of each.
     rows: Vec<f64>,
@@ -50,9 +56,16 @@ pub(super) struct Preparation {
     caught_up: usize,
 }
 
+/// Gradients, of which those at the first `rows` rows are known.
+#[derive(Clone, Debug)]
+struct Taken {
+    gradients: Gradients,
+    rows: usize,
+}
+
 #[derive(Debug)]
 enum Progress {
-    /// Nothing is made: it was read from a file, or is a copy.
+    /// Nothing is made: it is new, was read from a file, or is a copy.
     Waiting,
     Working(Background<Prepared>),
     Made(Box<Prepared>),
@@ -65,7 +78,8 @@ impl Clone for Preparation {
             Progress::Made(made) => Progress::Made(made.clone()),
             _ => Progress::Waiting,
         };
-        Self { task: Arc::clone(&self.task), progress, rows: self.rows.clone(), caught_up: self.caught_up }
+        let (task, taken) = (Arc::clone(&self.task), self.taken.clone());
+        Self { task, taken, progress, rows: self.rows.clone(), caught_up: self.caught_up }
     }
 }
 
@@ -79,18 +93,42 @@ pub(super) fn lead(due: u64, row_width: usize, params: &AdaptiveParams) -> u64 {
 }
 
 impl Preparation {
-    pub fn new(task: Task) -> Self {
-        let new = Self { task: Arc::new(task), progress: Progress::Waiting, rows: Vec::new(), caught_up: 0 };
-        new.begun()
+    /// Of a task whose gradients are to be [taken](Self::take_gradients), at these rows.
+    pub fn new(mut task: Task) -> Self {
+        let taken = task.gradients.take().map(|gradients| Taken { gradients, rows: 0 });
+        Self { task: Arc::new(task), taken, progress: Progress::Waiting, rows: Vec::new(), caught_up: 0 }
     }
 
-    /// With its work begun, unless it is.
-    pub fn begun(mut self) -> Self {
-        if matches!(self.progress, Progress::Waiting) {
-            let task = Arc::clone(&self.task);
-            self.progress = Progress::Working(Background::new(move || task.prepare()));
+    /// Takes the gradients that are due after `age` rows, by `slopes` at some rows; none of them if that fails.
+    pub fn take_gradients(
+        &mut self,
+        age: u64,
+        slopes: impl Fn(ArrayView2<'_, f64>) -> Result<Array3<f64>>,
+    ) -> Result<()> {
+        let (_, all) = self.leads();
+        let since = (age + all).saturating_sub(self.task.age);
+        let Some(mut taken) = self.taken.take() else { return Ok(()) };
+        let Gradients { x, slopes: known, .. } = &mut taken.gradients;
+        let due = usize::try_from(since).unwrap_or(usize::MAX).saturating_mul(GRADIENTS_AT_ONCE);
+        while taken.rows < due.min(x.nrows()) {
+            let end = x.nrows().min(taken.rows + GRADIENTS_AT_ONCE);
+            let rows = s![taken.rows..end, .., ..];
+            match slopes(x.slice(s![taken.rows..end, ..])) {
+                Ok(made) => known.slice_mut(rows).assign(&made),
+                Err(Error::Interrupted) => {
+                    self.taken = Some(taken);
+                    return Err(Error::Interrupted);
+                }
+                Err(_) => return Ok(()),
+            }
+            taken.rows = end;
         }
-        self
+        if taken.rows == x.nrows() {
+            Arc::make_mut(&mut self.task).gradients = Some(taken.gradients);
+        } else {
+            self.taken = Some(taken);
+        }
+        Ok(())
     }
 
     fn row_width(&self) -> usize {
@@ -107,6 +145,9 @@ impl Preparation {
     pub fn rows_left(&self, age: u64) -> u64 {
         let (catch_up, _) = self.leads();
         let left = self.task.age.saturating_sub(age).max(1);
+        if self.taken.is_some() {
+            return 1;
+        }
         if left > catch_up { left - catch_up } else { left }
     }
 
@@ -115,23 +156,30 @@ impl Preparation {
         self.rows.extend(x.iter().chain(y.iter()).copied().chain([weight]));
     }
 
-    /// Waits for the thread, after a row for a short time unless its result is due after `age` rows, or catches up.
-    pub fn follow(&mut self, age: u64, is_after_row: bool) -> Result<()> {
+    /// After `age` rows, where `more` are to come in this call: begins on another thread, after a row waits for that for a
+    /// short time unless its result is due, or catches up.
+    pub fn follow(&mut self, age: u64, is_after_row: bool, more: usize) -> Result<()> {
         let (catch_up, all) = self.leads();
         let (width, row_width) = (self.task.sample.x.ncols(), self.row_width());
         let left = self.task.age.saturating_sub(age);
-        if let Progress::Working(work) = &self.progress {
-            if left > catch_up {
-                if is_after_row && left - catch_up <= WAITING_ROWS {
-                    work.wait(WAIT);
+        if left > catch_up {
+            let before = left - catch_up;
+            match &self.progress {
+                Progress::Waiting if self.taken.is_none() && (more as u64) < before => {
+                    let task = Arc::clone(&self.task);
+                    self.progress = Progress::Working(Background::new(move || task.prepare()));
                 }
-                return Ok(());
+                Progress::Working(work) if is_after_row && before <= WAITING_ROWS => work.wait(WAIT),
+                _ => {}
             }
-            self.progress = Progress::Made(Box::new(work.take()?));
+            return Ok(());
         }
-        if left <= catch_up
-            && let Progress::Made(made) = &mut self.progress
-        {
+        match &self.progress {
+            Progress::Waiting => self.progress = Progress::Made(Box::new(self.task.prepare()?)),
+            Progress::Working(work) => self.progress = Progress::Made(Box::new(work.take()?)),
+            Progress::Made(_) => {}
+        }
+        if let Progress::Made(made) = &mut self.progress {
             let due = usize::try_from(all * (catch_up - left) / catch_up).unwrap_or(usize::MAX);
             while self.caught_up + CATCH_UP_ROWS <= due || left == 0 && self.caught_up < due {
                 let end = due.min(self.caught_up + CATCH_UP_ROWS);
@@ -169,10 +217,14 @@ impl Preparation {
         matrix(out, "preparation.y", &sample.y);
         out.vector("preparation.weights", &sample.weights.to_vec());
         out.matrix("preparation.rows", self.rows.len() / self.row_width(), self.row_width(), &self.rows);
-        if let Some(Gradients { x, slopes, leading }) = gradients {
+        let taken = self.taken.as_ref().map(|taken| &taken.gradients);
+        if let Some(Gradients { x, slopes, leading }) = taken.or(gradients.as_ref()) {
             matrix(out, "preparation.gradients.x", x);
             let values: Vec<f64> = slopes.iter().copied().collect();
             out.vector("preparation.gradients.slopes", &values);
+            if let Some(taken) = &self.taken {
+                out.counts("preparation.gradients.taken", &[taken.rows as u64]);
+            }
             let leading = leading.and_then(|own| Transform::ALL.into_iter().position(|other| other == own));
             out.counts("preparation.gradients.leading", &[leading.map_or(0, |place| 1 + place as u64)]);
         }
@@ -212,7 +264,7 @@ impl Preparation {
         if y.nrows() != x.nrows() || !are_weights {
             return Err(wrong());
         }
-        let gradients = if from.has("preparation.gradients.x") {
+        let mut gradients = if from.has("preparation.gradients.x") {
             let x = shaped("preparation.gradients.x", features)?;
             let shape = (x.nrows(), outputs, features);
             let slopes = from.vector("preparation.gradients.slopes", x.nrows() * outputs * features)?;
@@ -227,6 +279,13 @@ impl Preparation {
         } else {
             None
         };
+        let mut taken = None;
+        if from.has("preparation.gradients.taken") {
+            let [rows] = from.counts("preparation.gradients.taken")?;
+            let gradients = gradients.take().ok_or_else(wrong)?;
+            let rows = usize::try_from(rows).ok().filter(|rows| *rows < gradients.x.nrows());
+            taken = Some(Taken { gradients, rows: rows.ok_or_else(wrong)? });
+        }
         let task = Task {
             sample: Sample { x, y, weights: weights.into() },
             gradients,
@@ -237,6 +296,6 @@ impl Preparation {
             spec: spec.clone(),
         };
         let progress = Progress::Waiting;
-        Ok(Some(Self { task: Arc::new(task), progress, rows, caught_up: 0 }))
+        Ok(Some(Self { task: Arc::new(task), taken, progress, rows, caught_up: 0 }))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::LazyCell;
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, Array3, ArrayView2, Axis};
 
 use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
@@ -53,16 +53,19 @@ impl State {
         self.params.drift.block_rows
     }
 
-    /// Refits or drops experts if this is due. A refit that is [interrupted](crate::interrupt) is
-    /// [repeated](Self::resume) before the next row.
-    pub(super) fn turn(&mut self, spec: &AdaptiveSpec) -> Result<()> {
-        self.follow_preparation(true)?;
+    /// Refits or drops experts if this is due; `more` rows are to come in this call. A refit that is
+    /// [interrupted](crate::interrupt) is [repeated](Self::resume) before the next row.
+    pub(super) fn turn(&mut self, spec: &AdaptiveSpec, more: usize) -> Result<()> {
         let age = self.buffer.age();
         if spec.params.refits.next_after(age - 1) == age && self.is_far(age) {
+            // The new experts catch up with this row, which cannot be interrupted.
+            self.follow_preparation(true, more)?;
             self.begin(spec, Pending::Scheduled)?;
         }
         self.look_at_block(spec)?;
-        self.prepare_next(spec)
+        self.prepare_next(spec)?;
+        // At the end: what is interrupted is repeated with the same experts.
+        self.follow_preparation(true, more)
     }
 
     /// Whether the latest refit is far enough from a scheduled one: the buffer keeps few wide rows, whose number would
@@ -73,8 +76,8 @@ impl State {
     }
 
     /// Repeats an interrupted refit, then continues with the decisions after it.
-    pub(super) fn resume(&mut self, spec: &AdaptiveSpec) -> Result<()> {
-        self.follow_preparation(false)?;
+    pub(super) fn resume(&mut self, spec: &AdaptiveSpec, more: usize) -> Result<()> {
+        self.follow_preparation(false, more)?;
         match self.pending {
             None => {}
             Some(Pending::OfBlock) => self.begin(spec, Pending::OfBlock)?,
@@ -249,7 +252,10 @@ impl State {
         let prepared = prepared.filter(|_| is_as_foreseen);
         let prepared = match prepared.and_then(|prepared| prepared.finished(self.buffer.age())) {
             Some(prepared) => prepared,
-            None => self.task(sample, drifts, self.buffer.age(), spec)?.prepare()?,
+            None => {
+                let gradients = unless_interrupted(self.gradients(&sample))?;
+                self.task(sample, gradients, (drifts, self.buffer.age()), spec).prepare()?
+            }
         };
         self.adopt(prepared, drifts, spec);
         Ok(())
@@ -266,11 +272,12 @@ impl State {
     }
 
     /// Continues a preparation, after a row or, before the next, after an interrupt.
-    fn follow_preparation(&mut self, is_after_row: bool) -> Result<()> {
+    fn follow_preparation(&mut self, is_after_row: bool, more: usize) -> Result<()> {
         let age = self.buffer.age();
-        if let Some(preparation) = self.preparation.take() {
-            let mut preparation = preparation.begun();
-            let outcome = preparation.follow(age, is_after_row);
+        if let Some(mut preparation) = self.preparation.take() {
+            let outcome = preparation
+                .take_gradients(age, |x| self.slopes_in_deviations(x))
+                .and_then(|()| preparation.follow(age, is_after_row, more));
             self.preparation = Some(preparation);
             outcome?;
         }
@@ -285,8 +292,12 @@ impl State {
         let is_due = ahead > 0 && age + ahead == due && self.preparation.is_none();
         let may_be = || !self.members.is_empty() && !self.answers_any_row() && !self.drifts();
         if is_due && self.is_far(due) && may_be() {
-            let task = self.task(self.sample(spec), false, due, spec)?;
-            self.preparation = Some(Preparation::new(task));
+            let sample = self.sample(spec);
+            let gradients = self.rows_of_gradients(&sample).map(|x| {
+                let slopes = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
+                Gradients { x, slopes, leading: self.leading() }
+            });
+            self.preparation = Some(Preparation::new(self.task(sample, gradients, (false, due), spec)));
         }
         Ok(())
     }
@@ -297,10 +308,15 @@ impl State {
     }
 
     /// What the experts of a refit after `age` rows are made of.
-    pub(super) fn task(&self, sample: Sample, drifts: bool, age: u64, spec: &AdaptiveSpec) -> Result<Task> {
-        let gradients = unless_interrupted(self.gradients(&sample))?;
+    pub(super) fn task(
+        &self,
+        sample: Sample,
+        gradients: Option<Gradients>,
+        (drifts, age): (bool, u64),
+        spec: &AdaptiveSpec,
+    ) -> Task {
         let latest = usize::try_from(self.block()).unwrap_or(usize::MAX);
-        Ok(Task { sample, gradients, drifts, age, latest, number: self.n_refits + 1, spec: spec.clone() })
+        Task { sample, gradients, drifts, age, latest, number: self.n_refits + 1, spec: spec.clone() }
     }
 
     /// Replaces experts by new ones.
@@ -378,18 +394,30 @@ impl State {
 
     /// Gradients of the predictions at rows of a sample; an error if the sample is small.
     fn gradients(&self, sample: &Sample) -> Result<Gradients> {
-        if self.members.is_empty() || sample.x.nrows() < self.params.metrics.min_rows {
-            return Err(Error::NothingLearned);
-        }
+        let x = self.rows_of_gradients(sample).ok_or(Error::NothingLearned)?;
+        let slopes = self.slopes_in_deviations(x.view())?;
+        Ok(Gradients { x, slopes, leading: self.leading() })
+    }
+
+    /// The rows of a sample at which gradients are taken; none if the sample is small.
+    pub(super) fn rows_of_gradients(&self, sample: &Sample) -> Option<Array2<f64>> {
         let (n, d) = sample.x.dim();
-        let x = sample.x.select(Axis(0), &gradient_rows(n, d, &self.params.metrics));
-        let mut slopes = self.slopes(x.view())?;
+        let is_large = !self.members.is_empty() && n >= self.params.metrics.min_rows;
+        is_large.then(|| sample.x.select(Axis(0), &gradient_rows(n, d, &self.params.metrics)))
+    }
+
+    /// Gradients of the predictions at these rows, in deviations of the targets.
+    pub(super) fn slopes_in_deviations(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+        let mut slopes = self.slopes(x)?;
         for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);
         }
-        // Not for labels, where one transform alone makes 5 % more mistakes (ijcnn1).
-        let leading = (!self.loss.is_margin()).then(|| self.leading_transform());
-        Ok(Gradients { x, slopes, leading })
+        Ok(slopes)
+    }
+
+    /// The leading transform. Not for labels, where one transform alone makes 5 % more mistakes (ijcnn1).
+    pub(super) fn leading(&self) -> Option<Transform> {
+        (!self.loss.is_margin()).then(|| self.leading_transform())
     }
 
     /// The transform of the experts with most of the weight.

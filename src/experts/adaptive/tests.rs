@@ -1,6 +1,6 @@
 //! Adaptive experts compared with slow versions of their parts, and their properties.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, concatenate, s};
 
 use super::agop::agop_of;
 use super::buffer::{Buffer, Sample};
@@ -779,7 +779,20 @@ fn experts_prepared_ahead_are_those_of_the_sample_and_of_the_rows_since() {
         let state = model.known().unwrap();
         assert!(state.preparation.is_some(), "162 rows ahead");
         // The same on this thread, with all that is made of the sample.
-        let task = state.task(state.sample(&model.spec), false, 972, &model.spec).unwrap();
+        let (sample, number) = (state.sample(&model.spec), state.n_refits);
+        let points = state.rows_of_gradients(&sample).unwrap();
+        let leading = state.leading();
+        let mut slopes = Array3::zeros((points.nrows(), 1, 3));
+        let mut along = model.clone();
+        for (i, start) in (0..points.nrows()).step_by(64).enumerate() {
+            let (row, part) = (s![810 + i..=810 + i, ..], start..points.nrows().min(start + 64));
+            along.learn(x.slice(row), y.slice(row)).unwrap();
+            let made = along.known().unwrap().slopes_in_deviations(points.slice(s![part.clone(), ..]));
+            slopes.slice_mut(s![part, .., ..]).assign(&made.unwrap());
+        }
+        assert_eq!((along.n_seen(), along.known().unwrap().n_refits), (823, number));
+        let gradients = Some(agop::Gradients { x: points, slopes, leading });
+        let task = model.known().unwrap().task(sample, gradients, (false, 972), &model.spec);
         let prepared = task.prepare().unwrap();
         let mut expected: Vec<Member> = prepared.members.into_iter().map(|(member, _)| member).collect();
         model.learn(x.slice(s![810.., ..]), y.slice(s![810.., ..])).unwrap();
