@@ -131,6 +131,33 @@ impl AnyModel {
         }
     }
 
+    /// Rows so far whose target was learned winsorized; where each target has a model of its own,
+    /// of the target with most.
+    #[must_use]
+    pub fn n_limited(&self) -> u64 {
+        match self {
+            Self::Stream(_) | Self::Budgeted(_) | Self::Experts(_) => 0,
+            Self::Adaptive(model) => model.n_limited(),
+            Self::Table(table) => table.n_limited().max(table.model().n_limited()),
+            Self::Targets(targets) => targets.models().iter().map(Self::n_limited).max().unwrap_or(0),
+        }
+    }
+
+    /// Output and target, as it came, of the latest row whose target was learned winsorized, since
+    /// the model was loaded.
+    #[must_use]
+    pub fn latest_limited(&self) -> Option<(usize, f64)> {
+        match self {
+            Self::Stream(_) | Self::Budgeted(_) | Self::Experts(_) => None,
+            Self::Adaptive(model) => model.latest_limited(),
+            Self::Table(table) => table.latest_limited().or_else(|| table.model().latest_limited()),
+            Self::Targets(targets) => {
+                let mut each = targets.models().iter().enumerate();
+                each.find_map(|(c, model)| Some((c, model.latest_limited()?.1)))
+            }
+        }
+    }
+
     /// The models of single targets, if rows have lacked some.
     #[must_use]
     pub fn as_targets(&self) -> Option<&TargetModels<Self>> {
@@ -334,6 +361,18 @@ impl AsModel for AnyModel {
         match self {
             Self::Stream(model) => Ok(Self::Stream(Box::new(model.chosen(by, x, y, weights)?))),
             _ => Err(no_evidence()),
+        }
+    }
+
+    fn is_spoiled_by_outliers(&self) -> bool {
+        let interpolates = |model: &AnyStream| matches!(model.spec().learner, LearnerSpec::Interpolation(_));
+        match self {
+            Self::Stream(model) if interpolates(model) => false,
+            Self::Stream(_) | Self::Budgeted(_) => {
+                matches!(self.loss(), Some(Loss::Squared | Loss::HalfSquared))
+            }
+            Self::Experts(model) => model.given_models().all(Self::is_spoiled_by_outliers),
+            Self::Adaptive(_) | Self::Table(_) | Self::Targets(_) => false,
         }
     }
 }

@@ -319,6 +319,12 @@ pub trait AsModel: Clone + Send + Sync {
     ) -> Result<Self> {
         Err(no_evidence())
     }
+
+    /// Whether one outlying target would spoil this model, so that a [`Table`](crate::table::Table)
+    /// winsorizes it: squares of errors are minimized, and outliers are not winsorized inside.
+    fn is_spoiled_by_outliers(&self) -> bool {
+        false
+    }
 }
 
 /// The error of models that the evidence cannot choose for.

@@ -473,10 +473,16 @@ impl Regressor {
         json.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
 
-    /// Rows whose targets experts that choose themselves have limited; None of any other model.
+    /// Rows so far whose target was learned winsorized.
     #[getter]
-    fn n_limited(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        Ok(self.model.read(py)?.as_adaptive().map(AdaptiveExperts::n_limited))
+    fn n_limited(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.model.read(py)?.n_limited())
+    }
+
+    /// Output and target of the latest of these rows, since the model was loaded.
+    #[getter]
+    fn latest_limited(&self, py: Python<'_>) -> PyResult<Option<(usize, f64)>> {
+        Ok(self.model.read(py)?.latest_limited())
     }
 
     /// A copy of the model inside a table.

@@ -4,9 +4,10 @@
 //! of rows. A target that is far from earlier ones, and more than 30 running deviations of the
 //! errors from its prediction, is learned as if it were 5 deviations away. It widens the limit of
 //! the next rows by a factor of 1.4, so that targets that stay on another scale are followed within
-//! tens of rows. Outliers of a sample are detected relative to the rest of the sample.
+//! tens of rows, and where several in a row are beyond it, at once if asked. Outliers of a sample
+//! are detected relative to the rest of the sample.
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -40,6 +41,14 @@ impl Default for WinsorizerParams {
 /// Differences below this share of the mean of the targets are rounding.
 const ROUNDING: f64 = 1e-12;
 
+/// Consecutive rows beyond the limits after which the next is learned as it is, where changes of
+/// level are followed at once: ridge regression needs hundreds of rows to follow one, so that these
+/// few make errors 0.1 % larger.
+const RUN: u32 = 3;
+
+/// Fewest rows of a sample that give limits.
+const FEWEST: usize = 8;
+
 /// Statistics of the targets of an output.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
@@ -49,6 +58,8 @@ struct Known {
     /// Mean square of the targets about their mean, and of the errors.
     variance: f64,
     square: f64,
+    /// Number of consecutive latest rows beyond the limits.
+    run: u32,
 }
 
 impl Known {
@@ -78,6 +89,19 @@ impl Known {
             return target;
         }
         winsorized(target, made, self.deviation(), params)
+    }
+
+    /// Number of consecutive rows beyond the limits, with this one.
+    fn run_with(&self, made: f64, target: f64, params: &WinsorizerParams) -> u32 {
+        let is_far = self.limited(made, target, params).to_bits() != target.to_bits();
+        if is_far { self.run.saturating_add(1) } else { 0 }
+    }
+
+    /// Forgets equal rows at the first target that differs: they do not determine a scale.
+    fn begin_varying(&mut self, target: f64, weight: f64) {
+        if self.are_equal() && (target - self.mean).abs() > ROUNDING * self.mean.abs() {
+            self.rows = self.rows.min(weight);
+        }
     }
 
     fn meet_target(&mut self, target: f64, weight: f64, params: &WinsorizerParams) {
@@ -112,12 +136,14 @@ pub(crate) struct Limits {
     known: Vec<Known>,
     /// Rows with a winsorized target.
     pub limited: u64,
+    /// Output and target of the latest of these, which is not saved.
+    pub latest: Option<(usize, f64)>,
 }
 
 impl Limits {
     /// Initial state.
     pub fn new(params: WinsorizerParams) -> Self {
-        Self { params, known: Vec::new(), limited: 0 }
+        Self { params, known: Vec::new(), limited: 0, latest: None }
     }
 
     /// Resets to the initial state.
@@ -130,13 +156,18 @@ impl Limits {
         !self.known.is_empty()
     }
 
+    /// Whether there is an estimate, or a target was winsorized.
+    pub fn are_used(&self) -> bool {
+        self.are_known() || self.limited > 0
+    }
+
     /// Restarts from a sample whose weights are not all 0; the errors are those of its mean.
     pub fn restart(&mut self, y: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>) {
         let rows = weights.sum();
         let of = |targets: ArrayView1<'_, f64>| {
             let mean = targets.dot(&weights) / rows;
             let variance = targets.mapv(|y| (y - mean) * (y - mean)).dot(&weights) / rows;
-            Known { rows, mean, variance, square: variance }
+            Known { rows, mean, variance, square: variance, run: 0 }
         };
         self.known = y.columns().into_iter().map(of).collect();
     }
@@ -153,7 +184,10 @@ impl Limits {
             let looked_at =
                 weight > 0.0 && known.iter().zip(y).any(|(known, y)| !known.is_ordinary(*y, &self.params));
             if weight > 0.0 {
-                known.iter_mut().zip(y).for_each(|(known, y)| known.meet_target(*y, weight, &self.params));
+                for (known, y) in known.iter_mut().zip(y) {
+                    known.begin_varying(*y, weight);
+                    known.meet_target(*y, weight, &self.params);
+                }
             }
             looked_at
         })
@@ -164,9 +198,83 @@ impl Limits {
         self.known.get(output).map_or(target, |known| known.limited(made, target, &self.params))
     }
 
+    /// The targets of a row to learn, given its predictions, or the means without these; a target
+    /// that follows [`RUN`] ones beyond the limits is learned as it is.
+    pub fn followed(&self, made: Option<ArrayView1<'_, f64>>, y: ArrayView1<'_, f64>) -> Vec<f64> {
+        let each = self.known.iter().zip(y).enumerate();
+        each.map(|(c, (known, &target))| {
+            let made = made.map_or(known.mean, |made| made[c]);
+            let run = known.run_with(made, target, &self.params);
+            if run > RUN { target } else { known.limited(made, target, &self.params) }
+        })
+        .collect()
+    }
+
+    /// Records the targets of a row, as they came and as they were [`followed`](Self::followed),
+    /// given its predictions.
+    pub fn meet_followed(
+        &mut self,
+        made: ArrayView1<'_, f64>,
+        (raw, learned): (ArrayView1<'_, f64>, ArrayView1<'_, f64>),
+        weight: f64,
+    ) {
+        if weight <= 0.0 {
+            return;
+        }
+        self.note(raw, learned);
+        for (c, known) in self.known.iter_mut().enumerate() {
+            known.run = known.run_with(made[c], raw[c], &self.params);
+            known.begin_varying(learned[c], weight);
+            let error = raw[c] - made[c];
+            if known.run > RUN {
+                // On a new level, limits are those of its errors.
+                known.square += known.share(weight, self.params.memory) * (error * error - known.square);
+            } else {
+                known.meet_error(error, weight, &self.params);
+            }
+            known.meet_target(learned[c], weight, &self.params);
+        }
+    }
+
+    /// Counts a row if its targets were winsorized.
+    pub fn note(&mut self, raw: ArrayView1<'_, f64>, learned: ArrayView1<'_, f64>) {
+        let differs = |(raw, learned): (&f64, &f64)| raw.to_bits() != learned.to_bits();
+        if let Some(output) = raw.iter().zip(learned).position(differs) {
+            self.limited += 1;
+            self.latest = Some((output, raw[output]));
+        }
+    }
+
+    /// Restarts from a sample, and returns its targets, in which single outliers of the rows of
+    /// positive weight are replaced by the nearest of the others. Few rows give no limits.
+    pub fn restart_tamed(&mut self, y: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>) -> Array2<f64> {
+        self.known.clear();
+        let mut out = y.to_owned();
+        let counted: Vec<usize> = (0..y.nrows()).filter(|row| weights[*row] > 0.0).collect();
+        if counted.len() < FEWEST {
+            return out;
+        }
+        let raw = y.select(Axis(0), &counted);
+        let mut tame = tamed(&raw, &self.params);
+        for (mut tame, raw) in tame.columns_mut().into_iter().zip(raw.columns()) {
+            let is_ordinary = |(tame, raw): (&f64, &f64)| tame.to_bits() == raw.to_bits();
+            let ordinary = || tame.iter().zip(raw).filter(|pair| is_ordinary(*pair)).map(|(tame, _)| *tame);
+            let low = ordinary().fold(f64::INFINITY, f64::min);
+            let high = ordinary().fold(f64::NEG_INFINITY, f64::max);
+            tame.mapv_inplace(|value| value.max(low).min(high));
+        }
+        for (row, tame) in counted.iter().zip(tame.rows()) {
+            self.note(y.row(*row), tame);
+            out.row_mut(*row).assign(&tame);
+        }
+        self.restart(tame.view(), weights.select(Axis(0), &counted).view());
+        out
+    }
+
     /// Records a target as it was learned, and its error before clipping.
     pub fn meet(&mut self, output: usize, target: f64, error: f64, weight: f64) {
         if let Some(known) = self.known.get_mut(output) {
+            known.begin_varying(target, weight);
             known.meet_error(error, weight, &self.params);
             known.meet_target(target, weight, &self.params);
         }
@@ -180,6 +288,10 @@ impl Limits {
             .collect();
         out.matrix("limits.known", self.known.len(), 4, &numbers);
         out.counts("limits.limited", &[self.limited]);
+        if self.known.iter().any(|known| known.run != 0) {
+            let runs: Vec<u64> = self.known.iter().map(|known| u64::from(known.run)).collect();
+            out.counts("limits.runs", &runs);
+        }
     }
 
     /// Reads what [`write`](Self::write) wrote, for this number of outputs; the initial state if it
@@ -189,13 +301,24 @@ impl Limits {
             return Ok(Self::new(params));
         }
         let (n, cols, numbers) = from.matrix("limits.known")?;
-        let known = |row: &[f64]| Known { rows: row[0], mean: row[1], variance: row[2], square: row[3] };
+        let known =
+            |row: &[f64]| Known { rows: row[0], mean: row[1], variance: row[2], square: row[3], run: 0 };
         let sound = |row: &[f64]| row[0] >= 0.0 && row[2] >= 0.0 && row[3] >= 0.0;
         if n > 0 && (n != outputs || cols != 4 || !numbers.chunks_exact(4).all(sound)) {
             return Err(Error::file("limits.known are not of any targets"));
         }
         let [limited] = from.counts("limits.limited")?;
-        Ok(Self { params, known: numbers.chunks_exact(4).map(known).collect(), limited })
+        let mut known: Vec<Known> = numbers.chunks_exact(4).map(known).collect();
+        if from.has("limits.runs") {
+            let runs = from.all_counts("limits.runs")?;
+            if runs.len() != n {
+                return Err(Error::file("limits.runs are not of any targets"));
+            }
+            for (known, run) in known.iter_mut().zip(runs) {
+                known.run = u32::try_from(run).map_err(|_| Error::file("limits.runs are too many rows"))?;
+            }
+        }
+        Ok(Self { params, known, limited, latest: None })
     }
 }
 
@@ -255,6 +378,72 @@ mod tests {
         assert!(limits.limited(0, 0.0, 1e9) < 10.0);
         let (_, count) = limited_rows(1e9, 1000);
         assert!((10..100).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn a_new_level_is_followed_after_a_few_rows() {
+        for side in [1e9, -1e9] {
+            let (mut limits, _) = limited_rows(0.0, 0);
+            let made = Array1::zeros(1);
+            let learned: Vec<f64> = (0..20)
+                .map(|_| {
+                    let target = Array1::from_elem(1, side);
+                    let learned = Array1::from(limits.followed(Some(made.view()), target.view()));
+                    limits.meet_followed(made.view(), (target.view(), learned.view()), 1.0);
+                    learned[0].abs()
+                })
+                .collect();
+            assert!(learned[..3].iter().all(|learned| *learned < 1e3), "{learned:?}");
+            assert!(learned[3..].iter().all(|learned| *learned >= 1e9), "{learned:?}");
+            assert_eq!((limits.limited, limits.latest), (3, Some((0, side))));
+        }
+    }
+
+    #[test]
+    fn targets_that_vary_after_a_constant_stretch_are_ordinary() {
+        let mut limits = Limits::new(WinsorizerParams::default());
+        limits.restart(Array2::from_elem((1000, 1), 7.0).view(), Array1::ones(1000).view());
+        let made = Array1::from_elem(1, 7.0);
+        for i in 0..500 {
+            let target = Array1::from_elem(1, 7.0 + (i as f64) * normal(4, i));
+            let learned = Array1::from(limits.followed(Some(made.view()), target.view()));
+            limits.meet_followed(made.view(), (target.view(), learned.view()), 1.0);
+        }
+        assert!(limits.limited <= 1, "{}", limits.limited);
+    }
+
+    #[test]
+    fn outliers_with_ordinary_rows_between_are_no_level() {
+        let (mut limits, _) = limited_rows(0.0, 0);
+        let made = Array1::zeros(1);
+        for i in 0..60 {
+            let target = Array1::from_elem(1, if i % 3 == 0 { 0.1 } else { 1e9 });
+            let weight = if i % 2 == 0 { 1.0 } else { 0.0 };
+            let learned = Array1::from(limits.followed(Some(made.view()), target.view()));
+            assert!(learned[0] < 1e9);
+            limits.meet_followed(made.view(), (target.view(), learned.view()), weight);
+        }
+        assert_eq!(limits.limited, 20);
+    }
+
+    #[test]
+    fn an_outlier_of_the_first_rows_becomes_the_nearest_other_and_rows_without_weight_do_not_count() {
+        let noise = |i: usize| normal(3, i as u64);
+        let y = Array2::from_shape_fn((40, 2), |(i, c)| match (i, c) {
+            (5, 1) => 1e30,
+            (20.., _) => 1e7,
+            _ => noise(2 * i + c),
+        });
+        let weights = Array1::from_shape_fn(40, |i| if i < 20 { 1.0 } else { 0.0 });
+        let mut limits = Limits::new(WinsorizerParams::default());
+        let tame = limits.restart_tamed(y.view(), weights.view());
+        let others = (0..20).filter(|i| *i != 5).map(|i| y[(i, 1)]).fold(f64::NEG_INFINITY, f64::max);
+        assert!((tame[(5, 1)] - others).abs() < 1e-12);
+        let mut expected = y;
+        expected[(5, 1)] = tame[(5, 1)];
+        assert_eq!(tame, expected);
+        assert_eq!((limits.limited, limits.latest), (1, Some((1, 1e30))));
+        assert!(limits.are_known());
     }
 
     #[test]

@@ -477,6 +477,12 @@ impl Encoder {
         }
     }
 
+    /// Whether numbers are standardized.
+    pub(super) fn standardizes(&self) -> bool {
+        let mut kinds = self.spec.named.iter().map(|column| &column.kind).chain([&self.spec.each]);
+        self.learns() && kinds.any(|kind| matches!(kind, ColumnKind::Number { scale: true, .. }))
+    }
+
     /// Whether another encoder has the same features for every row.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.coders == other.coders

@@ -6,6 +6,7 @@ use super::sample::Sample;
 use super::{Choice, Encoder, Labels, Table, TableSpec};
 use crate::error::{Error, Result};
 use crate::model::{AsModel, Model as _};
+use crate::online::winsorizer::{Limits, WinsorizerParams};
 use crate::persist::{Persist, Reader, Writer, load, load_inside, parse};
 use crate::validate::{check_targets, check_weights};
 
@@ -60,6 +61,9 @@ impl<M: AsModel + Persist> Persist for Table<M> {
             if self.settled {
                 out.counts("columns.settled", &[1]);
             }
+            if let Some(limits) = self.limits.as_ref().filter(|limits| limits.are_used()) {
+                limits.write(&mut out);
+            }
         }
         out.finish(KIND, self.spec_json()?, extra)
     }
@@ -83,6 +87,7 @@ impl<M: AsModel + Persist> Persist for Table<M> {
                     encoder.read(from)?;
                 }
                 table.read_warm_up(from)?;
+                table.read_limits(from)?;
             }
             table.check_parts()?;
             Ok(table)
@@ -136,6 +141,13 @@ impl<M: AsModel> Table<M> {
             }
             _ => Ok(()),
         }
+    }
+
+    fn read_limits(&mut self, from: &Reader<'_>) -> Result<()> {
+        if let (Some(limits), Some(outputs)) = (&mut self.limits, self.model.as_model().n_outputs()) {
+            *limits = Limits::read(outputs, WinsorizerParams::default(), from)?;
+        }
+        Ok(())
     }
 
     /// Refuses a table whose parts do not agree.

@@ -25,6 +25,10 @@ impl<M: AsModel + Merge> Merge for Table<M> {
         let [first, rest @ ..] = parts else { return Err(Error::NothingLearned) };
         parts.iter().try_for_each(|part| first.check_scale(part))?;
         let mut merged = Self { settled: true, sample: None, ..(*first).clone() };
+        if let Some(limits) = &mut merged.limits {
+            limits.forget();
+            limits.limited = parts.iter().map(|part| part.n_limited()).sum();
+        }
         merged.model.join(&rest.iter().map(|other| &other.model).collect::<Vec<_>>(), order)?;
         if let Some(labels) = &mut merged.labels {
             rest.iter().filter_map(|part| part.labels.as_ref()).for_each(|other| labels.add_counts(other));
@@ -42,6 +46,10 @@ impl<M: AsModel + Merge> Merge for Table<M> {
         let mut frozen = self.clone();
         frozen.settle()?;
         frozen.model.freeze_dictionary()?;
+        if let Some(limits) = &mut frozen.limits {
+            limits.forget();
+            limits.limited = 0;
+        }
         if let Some(labels) = &mut frozen.labels {
             labels.reset();
         }

@@ -17,6 +17,7 @@ mod model;
 mod sample;
 mod spec;
 mod time;
+mod winsorizing;
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, concatenate};
 
@@ -30,6 +31,7 @@ pub use time::TimePart;
 use crate::error::{Error, Result};
 use crate::model::{AsModel, Evidence, Model as _};
 use crate::online::warm_up::WarmUp;
+use crate::online::winsorizer::{Limits, WinsorizerParams};
 use crate::uncertainty::Calibration;
 use sample::Sample;
 
@@ -60,6 +62,14 @@ struct Choice<M> {
 /// and so does freezing the dictionary.
 ///
 /// Targets of classes are codes (n, 1), see [`Labels`], and so are predictions.
+///
+/// Where numbers are standardized and a squared loss of numbers is minimized, outlying targets are
+/// winsorized: one beyond 5 standard deviations of the targets and 30 of the errors is learned as if
+/// it were 5 standard deviations of the errors from its prediction, but for the fourth and later of
+/// such in a row, which are a new level. In the warm-up, a single target (or one in 400)
+/// beyond 30 standard deviations of the others is learned as the nearest of these.
+/// [`Table::n_limited`] counts the rows. Tables whose dictionary is frozen learn targets as they
+/// are, so that merging is exact.
 ///
 /// ```
 /// use kernelstream::table::{Label, category};
@@ -95,6 +105,8 @@ pub struct Table<M> {
     sample: Option<Sample<M>>,
     /// Whether the warm-up was ended early.
     settled: bool,
+    /// Limits of the targets, known from the 8th row on; `None`: targets are learned as they are.
+    limits: Option<Limits>,
 }
 
 impl<M: AsModel> Table<M> {
@@ -109,7 +121,11 @@ impl<M: AsModel> Table<M> {
         }
         let learns = encoder.as_ref().is_some_and(Encoder::learns);
         let warm_up = learns.then(|| WarmUp::new(model.clone()));
-        Ok(Self { model, encoder, labels, choice: None, warm_up, sample: None, settled: false })
+        let winsorizes = labels.is_none()
+            && encoder.as_ref().is_some_and(Encoder::standardizes)
+            && model.is_spoiled_by_outliers();
+        let limits = winsorizes.then(|| Limits::new(WinsorizerParams::default()));
+        Ok(Self { model, encoder, labels, choice: None, warm_up, sample: None, settled: false, limits })
     }
 
     /// This table, whose first rows choose the regularization of its ridge regression, and the
@@ -163,6 +179,19 @@ impl<M: AsModel> Table<M> {
     #[must_use]
     pub fn is_warming_up(&self) -> bool {
         self.warm_up.is_some()
+    }
+
+    /// Rows so far whose target was winsorized.
+    #[must_use]
+    pub fn n_limited(&self) -> u64 {
+        self.limits.as_ref().map_or(0, |limits| limits.limited)
+    }
+
+    /// Output and target, as it came, of the latest row whose target was winsorized, since the model
+    /// was loaded.
+    #[must_use]
+    pub fn latest_limited(&self) -> Option<(usize, f64)> {
+        self.limits.as_ref().and_then(|limits| limits.latest)
     }
 
     /// Indices of the columns that had left the scale or categories of the rows before at a

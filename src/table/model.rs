@@ -7,6 +7,7 @@ use ndarray::{
 };
 
 use super::sample::Sample;
+use super::winsorizing::{self, Learned};
 use super::{BLOCK, Encoder, Labels, Table};
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -75,7 +76,7 @@ impl<M: AsModel> Table<M> {
         weights: Option<ArrayView1<'_, f64>>,
         prequential: Prequential<'_>,
         should_continue: &mut dyn FnMut(usize) -> bool,
-    ) -> Result<usize> {
+    ) -> Result<Learned> {
         let before = self.encoder.as_ref().filter(|encoder| encoder.changes()).cloned();
         let features = match &mut self.encoder {
             Some(encoder) => CowArray::from(encoder.encode_in_turn(x, weights)),
@@ -87,9 +88,9 @@ impl<M: AsModel> Table<M> {
         }
         // Rows that were not learned do not determine columns.
         if let Some(mut encoder) = before
-            && !matches!(learned, Ok(rows) if rows == x.nrows())
+            && !matches!(&learned, Ok(learned) if learned.rows == x.nrows())
         {
-            let rows = *learned.as_ref().unwrap_or(&0);
+            let rows = learned.as_ref().map_or(0, |learned| learned.rows);
             encoder.encode_in_turn(
                 x.slice(s![..rows, ..]),
                 weights.map(|weights| weights.slice_move(s![..rows])),
@@ -106,11 +107,11 @@ impl<M: AsModel> Table<M> {
         weights: Option<ArrayView1<'_, f64>>,
         prequential: Prequential<'_>,
         should_continue: &mut dyn FnMut(usize) -> bool,
-    ) -> Result<usize> {
-        let model = self.model.as_model_mut();
+    ) -> Result<Learned> {
         let Some(labels) = &mut self.labels else {
-            return model.learn_prequential(features.view(), y, weights, prequential, should_continue);
+            return self.learn_numbers(features.view(), y, weights, prequential, should_continue);
         };
+        let model = self.model.as_model_mut();
         let (signs, weights) = (labels.signs(y), labels.weights(y, weights));
         let weights = weights.as_ref().map(|weights| weights.view());
         let mut outputs = Array2::zeros(signs.raw_dim());
@@ -123,7 +124,7 @@ impl<M: AsModel> Table<M> {
         if let Some(mut probabilities) = prequential.probabilities {
             probabilities.assign(&labels.probabilities(outputs.view())?);
         }
-        Ok(learned)
+        Ok(Learned { rows: learned, winsorized: None })
     }
 
     /// Keeps learned rows of the warm-up, and learns all of them again when this is due. The first
@@ -209,7 +210,7 @@ impl<M: AsModel> Table<M> {
             encoder.fit(rows.x.view());
         }
         sample.refitted = Some([n_seen, rows.x.nrows() as u64]);
-        let fresh = sample.fresh.clone();
+        let (fresh, limits) = (sample.fresh.clone(), self.limits.clone());
         if in_runs {
             rows = rows.shuffled(seed);
         }
@@ -223,6 +224,9 @@ impl<M: AsModel> Table<M> {
         self.labels.iter_mut().for_each(Labels::reset);
         let weights_of_first = rows.weights.slice(s![..split]);
         self.begin_again(&fresh, rows.x.slice(first), rows.y.slice(first), weights_of_first)?;
+        if let (Some(limits), Some(before)) = (&mut self.limits, limits) {
+            (limits.limited, limits.latest) = (before.limited, before.latest);
+        }
         if let (Some(own), Some(labels), Some(before)) = (own, &labels, before) {
             let candidate = self.predict(x)?;
             if labels.cost(candidate.view(), y, weights) >= labels.cost(own.view(), y, weights) {
@@ -265,6 +269,16 @@ impl<M: AsModel> Table<M> {
     ) -> Result<()> {
         let Some(encoder) = &self.encoder else { return Ok(()) };
         let features = encoder.encode(x);
+        let settled = self.settled;
+        let tame = match &mut self.limits {
+            Some(limits) => {
+                (limits.limited, limits.latest) = (0, None);
+                limits.forget();
+                if settled { CowArray::from(y) } else { CowArray::from(limits.restart_tamed(y, weights)) }
+            }
+            None => CowArray::from(y),
+        };
+        let y = tame.view();
         self.model = match &self.choice {
             Some(choice) => {
                 let signs = self.labels.as_ref().map(|labels| labels.signs(y));
@@ -298,7 +312,7 @@ impl<M: AsModel> Table<M> {
             self.learn_features(features.into(), y, Some(weights), Prequential::default(), &mut |_| {
                 interrupt::check().is_ok()
             })?;
-        if learned < rows { Err(Error::Interrupted) } else { Ok(()) }
+        if learned.rows < rows { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     fn check_y(&self, y: ArrayView2<'_, f64>) -> Result<()> {
@@ -439,8 +453,11 @@ impl<M: AsModel> Model for Table<M> {
                 .learn_part(x, y, weights, prequential, &mut |row| should_continue(done + row))
                 .map_err(|error| error.shifted(done))
                 .and_then(|learned| {
+                    let Learned { rows: learned, winsorized } = learned;
                     let (rows, weights) =
                         (s![..learned, ..], weights.map(|all| all.slice_move(s![..learned])));
+                    // A warm-up winsorizes its rows again.
+                    let y = winsorized.as_ref().filter(|_| self.warm_up.is_none()).map_or(y, |y| y.view());
                     self.keep(x.slice(rows), y.slice(rows), weights, earlier).map(|()| learned)
                 });
             match kept {
@@ -464,13 +481,15 @@ impl<M: AsModel> Model for Table<M> {
     fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
         let row = ArrayView1::from(x);
         let sets = self.encoder.as_ref().is_some_and(|encoder| encoder.is_set_by(row));
-        let plain = self.labels.as_ref().is_none_or(Labels::are_equal);
+        let plain = self.labels.as_ref().is_none_or(Labels::are_equal) && self.are_ordinary(y);
         if !self.is_settled() || sets || !plain || self.compares_within(1) {
             return self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ());
         }
         with_features(self.encoder.as_ref(), x, |features| {
             let model = self.model.as_model_mut();
-            let Some(labels) = &mut self.labels else { return model.learn_one(features, y) };
+            let Some(labels) = &mut self.labels else {
+                return winsorizing::learn_one(model, self.limits.as_mut(), features, y);
+            };
             labels.check(one_row(y))?;
             with_scratch(|scratch| {
                 let p = labels.n_outputs();

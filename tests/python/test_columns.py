@@ -331,11 +331,17 @@ def test_what_is_learned_of_a_code_is_that_of_the_model():
         return next(one for one in found if "may stand" in one or "stands for" in one)
 
     given = ks.KernelExperts([ks.KernelRegressor(), ks.KernelRegressor(ks.Laplacian())])
-    assert "as it is, or winsorized (n_limited_ counts these): " in message(ks.KernelExperts(), y)
-    assert "and is learned as it is: " in message(given, y)
-    assert "KernelExperts()" not in message(ks.KernelRegressor(), y)
-    y[77] = 1e9
-    assert message(ks.KernelRegressor(), y).endswith("; KernelExperts() winsorizes outliers")
+    for model in (ks.KernelExperts(), ks.KernelRegressor(), given):
+        nearest = "is learned as the nearest ordinary value (n_limited_ counts these): "
+        assert nearest in message(model, y)
+        assert model.n_limited_ == 1
+    unscaled = ks.KernelRegressor(scale=False)
+    assert "and is learned as it is: " in message(unscaled, y)
+    y[[79, 81]] = -99999.0
+    assert "and is learned as it is: " in message(ks.KernelRegressor(), y)
+    y[[77, 79, 81]] = 1e9, 0.0, 0.0
+    assert message(ks.KernelRegressor(scale=False), y).endswith("; scale=True winsorizes outliers")
+    assert message(ks.KernelRegressor(), y).endswith("leave the row out")
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
@@ -347,9 +353,10 @@ def test_an_outlier_long_before_is_not_named_as_the_reason(shuffle):
     y /= 2000.0
     row = int(np.random.default_rng(0).permutation(12000)[60]) if shuffle else 60
     y[row] = -9999.0
-    model = ks.KernelRegressor().fit(x, y, shuffle=shuffle)
+    model = ks.KernelRegressor(scale=False).fit(x, y, shuffle=shuffle)
     assert model._outlier_at == 60
-    model = ks.KernelRegressor().partial_fit(x[:100], y[:100])
+    assert ks.KernelRegressor().fit(x, y, shuffle=shuffle)._outlier_at is None
+    model = ks.KernelRegressor(scale=False).partial_fit(x[:100], y[:100])
     y[60] = 0.0
     y[7000:] *= -30.0
     with warnings.catch_warnings(record=True) as caught:
@@ -368,7 +375,7 @@ def test_an_outlier_is_named_as_the_reason_of_useless_predictions(row, order):
     y[row] = -9999.0
     reason = "the outlying target that was warned of is the likely reason; "
     with pytest.warns(ks.exceptions.UselessPredictionsWarning, match=reason):
-        ks.KernelRegressor().partial_fit(x, y)
+        ks.KernelRegressor(scale=False).partial_fit(x, y)
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
@@ -380,7 +387,10 @@ def test_an_outlier_is_named_as_the_reason_of_errors_that_rise(size, order):
     x, y = wide(order, 5000)
     y /= 2000.0
     y[3000] = -9999.0
-    model, reason = ks.KernelRegressor(), "the outlying target that was warned of is the l"
+    model, reason = (
+        ks.KernelRegressor(scale=False),
+        "the outlying target that was warned of is the l",
+    )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ks.exceptions.DriftWarning)
         for start in range(0, 5000, size):

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.learners import Learner
-from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.estimators.sentinels import Sentinel
-from kernelstream.exceptions import NotAvailableError, OutlierWarning
+from kernelstream.exceptions import NotAvailableError
 from kernelstream.supervised.chosen import adaptive_spec, experts_of, generations_of, weights_of
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.described import ExpertList
@@ -84,7 +83,8 @@ class KernelExperts(KernelRegressor):
     n_generations_ : int
         Number of refits so far; 1 with `experts` given.
     n_limited_ : int
-        Rows so far whose target was winsorized (see the Notes); 0 with `experts` given.
+        Rows so far whose target was winsorized: see the Notes, and with `experts` given those of
+        `KernelRegressor`.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Importance of each column: the mean squared slope of the predictions along it at rows of
         the buffer, times its variance, as shares of 1.
@@ -190,10 +190,17 @@ class KernelExperts(KernelRegressor):
         """Numbers that programs write: winsorized outliers have a warning of their own."""
         return "known" if self.experts is None else "any"
 
-    def _describe_learned(self, found: Sentinel) -> tuple[str, str]:
+    def _describe_learned(self, found: Sentinel, *, limited: bool) -> tuple[str, str]:
+        learned, remedy = super()._describe_learned(found, limited=limited)
+        if self.experts is not None or limited:
+            return learned, remedy
+        return "is learned as it is, or winsorized among the first rows", ""
+
+    @property
+    def _learning_unlimited(self) -> str:
         if self.experts is not None:
-            return super()._describe_learned(found)
-        return "is learned as it is, or winsorized (n_limited_ counts these)", ""
+            return super()._learning_unlimited
+        return "give experts of your own"
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the predictions of the experts, in which the mixture is linear.
@@ -249,12 +256,6 @@ class KernelExperts(KernelRegressor):
         self._check_shared("n_generations_")
         return 1 if self._core.members is None else generations_of(self._core)
 
-    @property
-    def n_limited_(self) -> int:
-        """Rows so far whose target was limited."""
-        check_is_fitted(self)
-        return int(self._core.n_limited or 0)
-
     def _check_shared(self, name: str) -> None:
         """Refuse experts whose common parameters differ."""
         check_is_fitted(self)
@@ -263,18 +264,6 @@ class KernelExperts(KernelRegressor):
                 f"{name} is of experts that all targets share, but rows lacked some of the "
                 "targets, so that each has experts of its own: learn one target to see its experts"
             )
-
-    def _learn(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Any:
-        before = self.n_limited_ if self.__sklearn_is_fitted__() else 0
-        learned = super()._learn(X, y, sample_weight, **how)
-        if not before and self.n_limited_:
-            advise(
-                f"{type(self).__name__} met a target far beyond all errors so far and learned a "
-                "nearer one instead (n_limited_ counts such rows): if rare targets of that size "
-                "are real, learn their logarithm or give experts of your own",
-                OutlierWarning,
-            )
-        return learned
 
     def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands."""

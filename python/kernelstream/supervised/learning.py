@@ -92,8 +92,8 @@ def learn(
         if weights is not None and is_classifier(model):
             # A row of weight 0 may have any label.
             targets = np.where(weights[:, 0] > 0.0, targets, learner.classes_[0])
-        outlier = learner._warn_of_sentinels(targets)
-        order = None
+        found, n_limited = learner._find_sentinel(targets), learner._core.n_limited
+        given, order = targets, None
         if learner._is_in_order(X, rows, targets, known) if shuffle is None else shuffle:
             order = shuffled(rows.shape[0])
             rows, targets = rows[order], targets[order]
@@ -104,12 +104,13 @@ def learn(
             predictions = learner._learn_rows(
                 rows, targets, weights, predict=predict, prequential=prequential
             )
-        if outlier is not None:
-            place = outlier if order is None else int(np.flatnonzero(order == outlier)[0])
+        limited = learner._core.latest_limited if learner._core.n_limited > n_limited else None
+        if found is not None and limited != (found.column, found.value):
+            place = found.row if order is None else int(np.flatnonzero(order == found.row)[0])
             learner._outlier_at = n_before + place
-            learner._warned_of_sentinel = True
         outlier_at = learner._outlier_at
         recent = outlier_at is not None and learner.n_seen_ - outlier_at <= _RECENT
+    model._warn_of_outliers(given, found, limited)
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()
     warn_of_concerns(model, concerns, model._follows_drift(), useless, after_outlier=recent)

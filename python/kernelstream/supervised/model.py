@@ -24,6 +24,7 @@ from kernelstream.estimators.explanation import Explanation
 from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.order import has_serial_index, is_serial, ordered_columns
 from kernelstream.estimators.process import kernel_of, regularization_of
+from kernelstream.estimators.sentinels import Sentinel
 from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Columns, Kind, columns_of, read_rows, warn_of_unknown
 from kernelstream.supervised.explaining import explain_rows
@@ -66,6 +67,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     _warned_of_weights = False
     _warned_of_unknown = False
     _warned_of_sentinel = False
+    _warned_of_limits = False
     # Rows learned when a target was last warned of as an outlier.
     _outlier_at: int | None = None
 
@@ -460,16 +462,26 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
             whole["evidence"] = {"bandwidth": model["kernel"].get("bandwidth", 0) is None}
         return whole
 
-    def _warn_of_sentinels(self, targets: NDArray[Any]) -> int | None:
-        """Warn once of a target that may stand for a missing one.
-
-        Returns
-        -------
-        row : int or None
-            The row of a target that this call has warned of.
-        """
+    def _find_sentinel(self, targets: NDArray[Any]) -> Sentinel | None:
+        """Find a target to warn of that may stand for a missing one."""
         del targets
         return None
+
+    def _warn_of_outliers(
+        self, targets: NDArray[Any], found: Sentinel | None, limited: tuple[int, float] | None
+    ) -> None:
+        """Warn once of what was found, and of the first target that was winsorized.
+
+        Parameters
+        ----------
+        targets : ndarray
+            The targets of the call, in their order.
+        found : Sentinel, optional
+            What `_find_sentinel` gave for them.
+        limited : (int, float), optional
+            Output and target of the latest row that the call has learned winsorized.
+        """
+        del targets, found, limited
 
     @abstractmethod
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:

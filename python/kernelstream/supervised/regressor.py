@@ -25,7 +25,7 @@ from kernelstream.estimators.uncertainty import (
     checked_coverage,
 )
 from kernelstream.estimators.validation import Rows, Source, first_of, numbers_of, whole_number
-from kernelstream.exceptions import SentinelWarning
+from kernelstream.exceptions import OutlierWarning, SentinelWarning
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.fitness import (
     refuse_numbers_for_labels,
@@ -93,6 +93,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         Columns of a row.
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
         Names of the columns, if the first rows had names.
+    n_limited_ : int
+        Rows so far whose target was learned winsorized: see the Notes.
     noise_ : float, or ndarray of shape (n_outputs_,) if the targets were two-dimensional
         Standard deviation of the noise, from prequential errors: see the Notes. None with learners
         that do not know deviations, and of mixtures.
@@ -137,8 +139,17 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     - Booleans are -1 and 1.
 
     A value of the warm-up that lies more than 10,000 times further from its column's median than
-    others is an outlier, if at most one in a hundred does: it is learned unchanged, and not used
-    for the scale.
+    others is an outlier, if at most one in a hundred does; so is a single one (or one in 400)
+    beyond 50 root mean square distances of the others. It is learned unchanged, and not used for
+    the scale.
+
+    With ``scale`` and a squared loss outlying targets are winsorized, from the 8th row on. A target
+    beyond 5 standard deviations of the recent ones and 30 of the errors is learned as if it were 5
+    standard deviations of the errors from its prediction. The fourth and later of such in a row are
+    learned as they are: they are a new level. In the warm-up, a single target (or one in 400)
+    beyond 30 standard deviations of the others is learned as the nearest of them, and counted again
+    at each refit. A warning reports the first one, and ``n_limited_`` counts them. Models whose
+    dictionary is frozen, and merged ones, learn targets as they are, so that merging is exact.
 
     ``sample_weight`` multiplies the loss of a row, in a single round. For `Ridge`, and
     `GaussNewton` with a squared loss, weight 3 equals three identical rows (a reservoir and
@@ -485,6 +496,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         return cast(int, self._core.n_outputs)
 
     @property
+    def n_limited_(self) -> int:
+        """Rows so far whose target was learned winsorized."""
+        check_is_fitted(self)
+        return int(self._core.n_limited)
+
+    @property
     def noise_(self) -> Any:
         """Standard deviation of the noise; None where the learner does not know."""
         check_is_fitted(self)
@@ -594,37 +611,66 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             refuse_numbers_for_labels(targets, self._chosen_learner())
         return targets
 
-    def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> int | None:
-        numbers = targets[:, None] if targets.ndim == 1 else targets
+    def _find_sentinel(self, targets: NDArray[np.float64]) -> Sentinel | None:
+        numbers = self._encode(targets)
         if self._warned_of_sentinel or np.isinf(numbers).any():
             return None
-        if (found := find_sentinel(numbers, self._sentinels_to_name)) is None:
-            return None
-        learned, remedy = self._describe_learned(found)
-        place = f"row {found.row}" + ("" if targets.ndim == 1 else f", column {found.column}")
+        return find_sentinel(numbers, self._sentinels_to_name)
+
+    def _warn_of_outliers(
+        self, targets: NDArray[Any], found: Sentinel | None, limited: tuple[int, float] | None
+    ) -> None:
+        if found is not None:
+            self._warned_of_sentinel = True
+            is_limited = limited == (found.column, found.value)
+            learned, remedy = self._describe_learned(found, limited=is_limited)
+            place = self._place_of_target(found.row, found.column)
+            advise(
+                f"y contains {found.describe(place, learned)}: if it stands for a missing value, "
+                f"leave the row out{remedy}",
+                SentinelWarning,
+            )
+            self._warned_of_limits |= is_limited
+        if limited is None or self._warned_of_limits:
+            return
+        self._warned_of_limits = True
+        output, target = limited
+        rows = np.flatnonzero(self._encode(targets)[:, output] == target)
+        place = self._place_of_target(rows[-1], output) if rows.size else "an earlier row"
         advise(
-            f"y contains {found.describe(place, learned)}: if it stands for a missing value, "
-            f"leave the row out{remedy}",
-            SentinelWarning,
+            f"{type(self).__name__} met a target far beyond all errors so far, {target:.6g} at "
+            f"{place}, and learned the nearest ordinary value instead (n_limited_ counts such "
+            "rows): if it is an error, leave the row out; if rare targets of that size are real, "
+            f"learn their logarithm or {self._learning_unlimited}",
+            OutlierWarning,
         )
-        return found.row
+
+    def _place_of_target(self, row: int, column: int) -> str:
+        return f"row {row}" if self._single else f"row {row}, column {column}"
+
+    @property
+    def _learning_unlimited(self) -> str:
+        """How to learn targets as they are."""
+        return "pass scale=False, which takes targets and columns as they are"
 
     @property
     def _sentinels_to_name(self) -> Literal["any", "known", "far"]:
         """Which targets are warned of."""
         return "any"
 
-    def _describe_learned(self, found: Sentinel) -> tuple[str, str]:
+    def _describe_learned(self, found: Sentinel, *, limited: bool) -> tuple[str, str]:
         """Describe what is learned of a target that may be missing, and a remedy."""
-        remedy = "; KernelExperts() winsorizes outliers" if found.is_far else ""
-        return "is learned as it is", remedy
+        if limited:
+            return "is learned as the nearest ordinary value (n_limited_ counts these)", ""
+        unlimited = found.is_far and not self.scale
+        return "is learned as it is", "; scale=True winsorizes outliers" if unlimited else ""
 
     def _begin_targets(
         self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool
     ) -> None:
         del classes, complete
         self._single = targets.ndim == 1
-        self._warned_of_sentinel = False
+        self._warned_of_sentinel = self._warned_of_limits = False
 
     def _encode(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
         return targets[:, None] if targets.ndim == 1 else targets
@@ -646,6 +692,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
         model = super()._from_state(core, state)
         model._single = bool(state["single_target"])
+        model._warned_of_limits = core.n_limited > 0
         return model
 
 

@@ -132,6 +132,12 @@ impl AdaptiveExperts {
         self.state.as_ref().map_or(0, |state| state.limits.limited)
     }
 
+    /// Output and target, as it came, of the latest of these rows, since the model was loaded.
+    #[must_use]
+    pub fn latest_limited(&self) -> Option<(usize, f64)> {
+        self.state.as_ref().and_then(|state| state.limits.latest)
+    }
+
     /// Rows in the buffer (n, d), spread over the stream; `None` before the first.
     pub(crate) fn remembered_rows(&self) -> Option<Array2<f64>> {
         self.state.as_ref().map(|state| state.buffer.sample().x)

@@ -138,7 +138,7 @@ impl State {
         let limited =
             Array2::from_shape_fn(y.raw_dim(), |(i, c)| self.limits.limited(c, made[(i, c)], y[(i, c)]));
         let changed = limited != y;
-        self.limits.limited += u64::from(changed);
+        self.limits.note(y.row(0), limited.row(0));
         changed.then_some(limited)
     }
 

@@ -315,8 +315,11 @@ class Learning:
             self._warned_of_sentinel = True
             row = int(np.flatnonzero(learned)[found.row])
             name = self._session.columns.numeric_targets[found.column]
-            clipped = ", or winsorized" if self._options.experts else ""
-            becomes = f"is learned as it is{clipped}"
+            if self._session.model._core.latest_limited == (found.column, found.value):
+                becomes = "is learned as the nearest ordinary value"
+            else:
+                clipped = ", or winsorized" if self._options.experts else ""
+                becomes = f"is learned as it is{clipped}"
             self._say(describe_sentinel(batch.where(row, name), found, becomes))
 
     def _advance(self, batch: Batch, learned: NDArray[np.bool_], count: int) -> None:
