@@ -21,7 +21,7 @@ const RARE: usize = 100;
 /// values one has such, of counts.
 const BEYOND: f64 = 50.0;
 const SINGLE: usize = 400;
-const ENOUGH: usize = 16;
+const ENOUGH: usize = 100;
 
 /// The flag of a number that is 0 or 1; `None` for any other.
 pub(crate) fn flag(number: f64) -> Option<bool> {
