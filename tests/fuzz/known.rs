@@ -141,9 +141,9 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
             // All that may be left out are the state that a trajectory was in, policies, as a whole, the profiles of
             // errors and usual novelty, which then begin again, the modes of states, which then have no forecast, the
             // operator's readouts, which are computed again, the pairs of a warm-up, which has then ended, scales of the
-            // nearest rows, which are found again before the experts are combined, limits of targets, which are then
-            // learned as they are, the values that constant inputs had, and how many gradients are taken, which are
-            // then all.
+            // nearest rows, which are found again before the experts are combined, the runs of targets beyond
+            // their limits, which then begin again, the values that constant inputs had, and how many gradients are
+            // taken, which are then all.
             let optional = [
                 "recent.",
                 "policy.",
@@ -155,7 +155,7 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "modes",
                 "forecaster.readouts",
                 "warm_up.x",
-                "limits.",
+                "limits.runs",
                 "labels.middle",
                 "trees.nearest",
                 "preparation.gradients.x",
