@@ -196,6 +196,8 @@ class Koopman:
     @property
     def n_inputs(self) -> int: ...
     @property
+    def constant_inputs(self) -> list[float | None]: ...
+    @property
     def n_states(self) -> int: ...
     def ahead(
         self,
@@ -272,7 +274,7 @@ class Koopman:
         steps: Sequence[int],
         rank: int | None = None,
         clip: bool = False,
-    ) -> NDArray[np.float64]: ...
+    ) -> tuple[NDArray[np.float64], bool]: ...
     def expectation(
         self,
         values: NDArray[np.float64],
@@ -280,14 +282,14 @@ class Koopman:
         steps: Sequence[int],
         rank: int | None = None,
         clip: bool = False,
-    ) -> NDArray[np.float64]: ...
+    ) -> tuple[NDArray[np.float64], bool]: ...
     def embedding(
         self,
         X: NDArray[np.float64],
         steps: Sequence[int],
         rank: int | None = None,
         clip: bool = False,
-    ) -> NDArray[np.float64]: ...
+    ) -> tuple[NDArray[np.float64], bool]: ...
     def forecast_under(
         self, X: NDArray[np.float64], inputs: NDArray[np.float64], steps: Sequence[int]
     ) -> NDArray[np.float64]: ...

@@ -307,11 +307,12 @@ impl Koopman {
         steps: Vec<usize>,
         rank: Option<usize>,
         clip: bool,
-    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+    ) -> PyResult<(Bound<'py, PyArray3<f64>>, bool)> {
         let x = matrix("X", X)?;
         let x = x.as_array();
-        let out = self.model.ask(py, |model| model.forecast(x, &steps, Truncation { rank, clip }))?;
-        Ok(out.into_pyarray(py))
+        let (out, beyond) =
+            self.model.ask(py, |model| model.forecast_and_judge(x, &steps, Truncation { rank, clip }))?;
+        Ok((out.into_pyarray(py), beyond))
     }
 
     /// Expectations after each of `steps` of functions given by their values at the stored next states
@@ -325,12 +326,12 @@ impl Koopman {
         steps: Vec<usize>,
         rank: Option<usize>,
         clip: bool,
-    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+    ) -> PyResult<(Bound<'py, PyArray3<f64>>, bool)> {
         let (values, x) = (matrix("values", values)?, matrix("X", X)?);
         let (values, x) = (values.as_array(), x.as_array());
-        let out =
+        let (out, beyond) =
             self.model.ask(py, |model| model.expectation(values, x, &steps, Truncation { rank, clip }))?;
-        Ok(out.into_pyarray(py))
+        Ok((out.into_pyarray(py), beyond))
     }
 
     /// Weights of the stored next states after each of `steps`: (steps, n, m).
@@ -342,11 +343,12 @@ impl Koopman {
         steps: Vec<usize>,
         rank: Option<usize>,
         clip: bool,
-    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+    ) -> PyResult<(Bound<'py, PyArray3<f64>>, bool)> {
         let x = matrix("X", X)?;
         let x = x.as_array();
-        let out = self.model.ask(py, |model| model.embedding(x, &steps, Truncation { rank, clip }))?;
-        Ok(out.into_pyarray(py))
+        let (out, beyond) =
+            self.model.ask(py, |model| model.embedding(x, &steps, Truncation { rank, clip }))?;
+        Ok((out.into_pyarray(py), beyond))
     }
 
     /// Expected states after each of `steps` under inputs (n or 1, steps or more, k): (steps, n, d).
@@ -459,6 +461,12 @@ impl Koopman {
     #[getter]
     fn n_inputs(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.model.read(py)?.operator().n_controls())
+    }
+
+    /// The value of each input that has not varied yet.
+    #[getter]
+    fn constant_inputs(&self, py: Python<'_>) -> PyResult<Vec<Option<f64>>> {
+        Ok(self.model.read(py)?.constant_inputs())
     }
 
     /// Each state of a trajectory (n, d) followed by its delays.

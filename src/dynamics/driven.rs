@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ndarray::{Array2, Array3, ArrayView2, Axis, concatenate, s};
 
 use super::candidates::{Ahead, WIDEST};
+use super::constant_inputs::held;
 use super::delays::embedded;
 use super::horizon::{is_due, stride_under};
 use super::{DelaysSpec, Dynamics, DynamicsSpec, Units};
@@ -49,7 +50,9 @@ fn expected(
     let (n, width) = states.dim();
     let window = embedded(delays, states.slice_move(s![n - delays.span() - 1.., ..]));
     let scaled = units.scaled(window.view());
-    let ask = |steps: &[usize]| operator.forecast_under(scaled.view(), under.insert_axis(Axis(0)), steps);
+    let under = held(operator, under);
+    let ask =
+        |steps: &[usize]| operator.forecast_under(scaled.view(), under.view().insert_axis(Axis(0)), steps);
     let given = |made: Array3<f64>| {
         let states = units.given(made.slice_move(s![.., 0, ..width]));
         states.rows().into_iter().map(|row| row.to_vec()).collect::<Ahead>()
@@ -59,7 +62,7 @@ fn expected(
         Err(Error::Interrupted) => Err(Error::Interrupted),
         // Over fewer steps it may not.
         Err(Error::ForecastOverflow { .. }) if steps.len() > 1 => {
-            let one = |steps: &usize| expected((operator, units), delays, states, under, &[*steps]);
+            let one = |steps: &usize| expected((operator, units), delays, states, under.view(), &[*steps]);
             Ok(steps.iter().map(one).collect::<Result<Vec<_>>>()?.concat())
         }
         // Also states or inputs that are far beyond all that it has learned.

@@ -48,6 +48,9 @@ impl Dynamics {
         if let Some(candidates) = &self.candidates {
             let numbers = candidates.numbers();
             out.counts("candidates.width", &[candidates.width() as u64]);
+            if !candidates.references().is_empty() {
+                out.vector("candidates.references", candidates.references());
+            }
             out.bytes("candidates.numbers", numbers.iter().flat_map(|value| value.to_le_bytes()).collect());
         }
         let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
@@ -106,7 +109,12 @@ impl Dynamics {
             .operator
             .n_features()
             .is_none_or(|all| all == candidates.width() * self.spec.delays.blocks());
-        (rest.is_empty() && fits && candidates.resume(&numbers, &self.spec.horizons))
+        let references = if from.has("candidates.references") {
+            from.matrix("candidates.references")?.2
+        } else {
+            vec![0.0; self.operator.n_controls()]
+        };
+        (rest.is_empty() && fits && candidates.resume(&numbers, references, &self.spec.horizons))
             .then_some(candidates)
             .ok_or_else(wrong)
     }

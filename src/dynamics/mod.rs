@@ -6,8 +6,10 @@
 //! forecasts in the user's units. Everything is learned, saved and used together with the operator.
 
 mod blend;
+mod bounds;
 mod candidates;
 mod components;
+mod constant_inputs;
 mod delays;
 mod driven;
 mod errors;

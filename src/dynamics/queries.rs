@@ -7,6 +7,7 @@ use faer::c64;
 use ndarray::{Array1, Array2, Array3, ArrayView2, ArrayView3, s};
 
 use super::Dynamics;
+use super::constant_inputs::held;
 use crate::error::Result;
 use crate::koopman::{Influences, Moments, Residual, Spectrum, Truncation};
 
@@ -105,37 +106,64 @@ impl Dynamics {
 
     /// The expected state after each of `steps` (from 1): (steps, n, d). See
     /// [`Koopman::forecast`](crate::koopman::Koopman::forecast).
+    ///
+    /// Where the bandwidth was selected, a forecast that leaves the states learned by more than their range is made
+    /// again without eigenvalues outside the unit circle.
     pub fn forecast(
         &self,
         x: ArrayView2<'_, f64>,
         steps: &[usize],
         truncation: Truncation,
     ) -> Result<Array3<f64>> {
-        self.ask(x, |x| self.operator.forecast(x, steps, truncation)).map(|ahead| self.states(ahead))
+        self.forecast_and_judge(x, steps, truncation).map(|(ahead, _)| ahead)
     }
 
-    /// See [`Koopman::expectation`](crate::koopman::Koopman::expectation).
+    /// [`forecast`](Self::forecast), and whether one over several steps left the states learned by more than their
+    /// range, before it was bounded.
+    pub fn forecast_and_judge(
+        &self,
+        x: ArrayView2<'_, f64>,
+        steps: &[usize],
+        truncation: Truncation,
+    ) -> Result<(Array3<f64>, bool)> {
+        let ask = |x: ArrayView2<'_, f64>, steps: &[usize], truncation| {
+            self.operator.forecast_unbounded(x, steps, truncation)
+        };
+        self.ask(x, |x| self.within(x, steps, truncation, true, ask))
+            .map(|(ahead, beyond)| (self.states(ahead), beyond))
+    }
+
+    /// See [`Koopman::expectation`](crate::koopman::Koopman::expectation), and
+    /// [`forecast_and_judge`](Self::forecast_and_judge) for the second part of the result.
     pub fn expectation(
         &self,
         values: ArrayView2<'_, f64>,
         x: ArrayView2<'_, f64>,
         steps: &[usize],
         truncation: Truncation,
-    ) -> Result<Array3<f64>> {
-        self.ask(x, |x| self.operator.expectation(values, x, steps, truncation))
+    ) -> Result<(Array3<f64>, bool)> {
+        let ask = |x: ArrayView2<'_, f64>, steps: &[usize], truncation| {
+            self.operator.expectation_unbounded(values, x, steps, truncation)
+        };
+        self.ask(x, |x| self.within(x, steps, truncation, false, ask))
     }
 
-    /// See [`Koopman::embedding`](crate::koopman::Koopman::embedding).
+    /// See [`Koopman::embedding`](crate::koopman::Koopman::embedding), and
+    /// [`forecast_and_judge`](Self::forecast_and_judge) for the second part of the result.
     pub fn embedding(
         &self,
         x: ArrayView2<'_, f64>,
         steps: &[usize],
         truncation: Truncation,
-    ) -> Result<Array3<f64>> {
-        self.ask(x, |x| self.operator.embedding(x, steps, truncation))
+    ) -> Result<(Array3<f64>, bool)> {
+        let ask = |x: ArrayView2<'_, f64>, steps: &[usize], truncation| {
+            self.operator.embedding_unbounded(x, steps, truncation)
+        };
+        self.ask(x, |x| self.within(x, steps, truncation, false, ask))
     }
 
-    /// The expected state after each of `steps` under inputs: (steps, n, d). See
+    /// The expected state after each of `steps` under inputs: (steps, n, d); those that have not varied yet have no
+    /// effect. See
     /// [`Koopman::forecast_under`](crate::koopman::Koopman::forecast_under).
     pub fn forecast_under(
         &self,
@@ -143,7 +171,8 @@ impl Dynamics {
         inputs: ArrayView3<'_, f64>,
         steps: &[usize],
     ) -> Result<Array3<f64>> {
-        self.ask(x, |x| self.operator.forecast_under(x, inputs, steps)).map(|ahead| self.states(ahead))
+        let inputs = held(&self.operator, inputs);
+        self.ask(x, |x| self.operator.forecast_under(x, inputs.view(), steps)).map(|ahead| self.states(ahead))
     }
 
     /// See [`Koopman::expectation_under`](crate::koopman::Koopman::expectation_under).
@@ -154,7 +183,8 @@ impl Dynamics {
         inputs: ArrayView3<'_, f64>,
         steps: &[usize],
     ) -> Result<Array3<f64>> {
-        self.ask(x, |x| self.operator.expectation_under(values, x, inputs, steps))
+        let inputs = held(&self.operator, inputs);
+        self.ask(x, |x| self.operator.expectation_under(values, x, inputs.view(), steps))
     }
 
     /// See [`Koopman::embedding_under`](crate::koopman::Koopman::embedding_under).
@@ -164,6 +194,7 @@ impl Dynamics {
         inputs: ArrayView3<'_, f64>,
         steps: &[usize],
     ) -> Result<Array3<f64>> {
-        self.ask(x, |x| self.operator.embedding_under(x, inputs, steps))
+        let inputs = held(&self.operator, inputs);
+        self.ask(x, |x| self.operator.embedding_under(x, inputs.view(), steps))
     }
 }

@@ -1,4 +1,5 @@
-//! Records that come to rest: which of their rows still show the dynamics.
+//! Records that come to rest: which of their rows still show the dynamics. Records that leave their
+//! first states for good.
 
 use ndarray::{ArrayView2, Axis};
 
@@ -32,6 +33,24 @@ pub(super) fn rests(
     let scale = squared_scale(x);
     let crowded = median.is_none_or(|median| median * median < params.distance_ratio.powi(2) * scale);
     scale > 0.0 && (late < params.step_ratio * early || crowded)
+}
+
+/// Whether a component of all states (n, d) in the last quarter is beyond all in the first half, on one side.
+pub(super) fn leaves(x: ArrayView2<'_, f64>) -> bool {
+    let (half, quarter) = (x.nrows() / 2, x.nrows() / 4);
+    if quarter == 0 {
+        return false;
+    }
+    x.columns().into_iter().any(|column| {
+        let early = column.iter().take(half);
+        let late = column.iter().skip(x.nrows() - quarter);
+        let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+        let beyond = |sign: f64| {
+            least(&mut late.clone().map(|value| sign * value))
+                > -least(&mut early.clone().map(|value| -sign * value))
+        };
+        beyond(1.0) || beyond(-1.0)
+    })
 }
 
 /// The first `most` rows, in temporal order, that are distant from those before.
@@ -84,5 +103,19 @@ mod tests {
             let (x, next) = pairs(&states);
             assert!(!rests(x, next, Some(squared_scale(x).sqrt() / 2.0), &params));
         }
+    }
+
+    #[test]
+    fn ramps_leave_their_first_states_and_others_return() {
+        let record = |of: &dyn Fn(f64) -> f64| {
+            Array2::from_shape_fn((100, 2), |(t, j)| if j == 0 { normal(1, t as u64) } else { of(t as f64) })
+        };
+        let ramps: [&dyn Fn(f64) -> f64; 4] =
+            [&|t| t, &|t| -3.0 * t, &|t| 1.05_f64.powf(t), &|t| t + 3.0 * normal(2, t as u64)];
+        let others: [&dyn Fn(f64) -> f64; 4] =
+            [&|_| 1.0, &|t| (0.3 * t).sin(), &|t| normal(2, t as u64), &|t| t + 50.0 * normal(2, t as u64)];
+        assert!(ramps.iter().all(|of| leaves(record(of).view())));
+        assert!(!others.iter().any(|of| leaves(record(of).view())));
+        assert!(!leaves(record(&|t| t).slice(s![..3, ..])));
     }
 }

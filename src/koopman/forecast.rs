@@ -99,9 +99,20 @@ impl Koopman {
         steps: &[usize],
         truncation: Truncation,
     ) -> Result<Array3<f64>> {
+        finite(self.expectation_unbounded(values, x, steps, truncation)?, steps)
+    }
+
+    /// [`expectation`](Self::expectation), possibly not finite.
+    pub(crate) fn expectation_unbounded(
+        &self,
+        values: ArrayView2<'_, f64>,
+        x: ArrayView2<'_, f64>,
+        steps: &[usize],
+        truncation: Truncation,
+    ) -> Result<Array3<f64>> {
         let dictionaries = self.ready("X", x)?;
         let first = self.function_weights(dictionaries, values)?;
-        finite(self.propagate(dictionaries, x, first, steps, truncation)?, steps)
+        self.propagate(dictionaries, x, first, steps, truncation)
     }
 
     /// Weights of the stored next states in the conditional mean embedding after each of `steps`, from
@@ -112,11 +123,18 @@ impl Koopman {
         steps: &[usize],
         truncation: Truncation,
     ) -> Result<Array3<f64>> {
+        finite(self.embedding_unbounded(x, steps, truncation)?, steps)
+    }
+
+    /// [`embedding`](Self::embedding), possibly not finite.
+    pub(crate) fn embedding_unbounded(
+        &self,
+        x: ArrayView2<'_, f64>,
+        steps: &[usize],
+        truncation: Truncation,
+    ) -> Result<Array3<f64>> {
         let dictionaries = self.ready("X", x)?;
-        finite(
-            self.propagate(dictionaries, x, self.embedding_weights(dictionaries)?, steps, truncation)?,
-            steps,
-        )
+        self.propagate(dictionaries, x, self.embedding_weights(dictionaries)?, steps, truncation)
     }
 
     /// `z(x)' K^(n - 1) first` for each row of `x` and each `n` of `steps`.
@@ -229,7 +247,7 @@ impl Koopman {
 }
 
 /// Forecasts (steps, n, p), if they are finite.
-fn finite(out: Array3<f64>, steps: &[usize]) -> Result<Array3<f64>> {
+pub(crate) fn finite(out: Array3<f64>, steps: &[usize]) -> Result<Array3<f64>> {
     match out.indexed_iter().find(|(_, v)| !v.is_finite()) {
         Some(((n, _, _), _)) => Err(Error::ForecastOverflow { steps: steps[n] }),
         None => Ok(out),

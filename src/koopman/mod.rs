@@ -33,6 +33,7 @@ mod weights;
 pub use admission::HilbertSchmidt;
 pub(crate) use file::KIND;
 pub use forecast::Truncation;
+pub(crate) use forecast::finite;
 pub(crate) use inputs::Transitions;
 pub use learned::{Influences, Moments};
 pub use model::Koopman;

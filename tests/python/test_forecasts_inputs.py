@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kernelstream as ks
-from kernelstream.exceptions import DataError, SentinelWarning
+from kernelstream.exceptions import DataError, KernelstreamWarning, SentinelWarning
 
 HORIZONS = (1, 5, 20)
 LONGEST = max(HORIZONS)
@@ -183,7 +183,8 @@ def test_an_input_that_has_never_acted_changes_nothing() -> None:
     model = ks.Forecaster((1, 4)).fit(T, inputs=np.zeros(300))
     made = model.forecast(inputs=np.zeros(4))
     np.testing.assert_allclose(made, without, atol=0.2 * T.std())
-    np.testing.assert_allclose(model.forecast(inputs=np.ones(4)), made, atol=0.2 * T.std())
+    with pytest.warns(KernelstreamWarning, match="nothing is known of its effect"):
+        np.testing.assert_array_equal(model.forecast(inputs=np.ones(4)), made)
 
 
 def test_every_wrong_input_is_refused_by_name_and_changes_nothing() -> None:
@@ -433,3 +434,53 @@ def test_an_input_that_is_no_measurement_is_named(named: bool, kind: str) -> Non
     with pytest.raises(DataError, match=r"too large at row 5, input 0") as caught:
         fit(T, inputs=U)
     assert (caught.value.array, caught.value.row, caught.value.column) == ("inputs", 5, 0)
+
+
+@pytest.mark.parametrize("constant", [0.0, 5.0, 1e6, 0.3])
+@pytest.mark.parametrize("rows", [40, 300])
+@pytest.mark.parametrize("walks", [False, True])
+def test_an_input_that_was_constant_has_no_effect_and_is_warned_of(walks, rows, constant) -> None:
+    noise = rng(1).normal(size=rows)
+    states = 20.0 + (np.cumsum(noise) if walks else noise)
+    nearly = constant * (1.0 + 1e-11 * rng(2).normal(size=rows))
+    live = ks.Forecaster(HORIZONS).fit(states[:, None], inputs=nearly)
+    known = live.forecast(inputs=np.full(LONGEST, constant))
+    with pytest.warns(KernelstreamWarning, match="input 0 was .* nothing is known of its effect"):
+        changed = live.forecast(inputs=np.full(LONGEST, constant + 3.0))
+    np.testing.assert_array_equal(changed, known)
+    live.forecast(inputs=np.full(LONGEST, constant - 100.0))  # warned of once
+    same = pickle.loads(pickle.dumps(live))
+    same._warned().add("constant inputs")
+    np.testing.assert_array_equal(same.forecast(inputs=np.full(LONGEST, constant + 3.0)), known)
+
+
+def test_an_input_that_begins_to_vary_does_no_harm_and_is_learned() -> None:
+    U = np.concatenate([np.full(300, 5.0), 5.0 + switched(300)])
+    T = room(U - 5.0, noise=0.1)
+    live, without = ks.Forecaster([1]), ks.Forecaster([1])
+    live.fit(T[:301], inputs=U[:301])
+    without.fit(T[:301])
+    errors = []
+    for t in range(301, 341):
+        live._warned().add("constant inputs")
+        made = live.forecast(inputs=U[t - 1 : t])[0, 0], without.forecast()[0, 0]
+        errors.append([abs(float(one[0] - T[t, 0])) for one in made])
+        live.partial_fit(T[t : t + 1], inputs=U[t : t + 1])
+        without.partial_fit(T[t : t + 1])
+    errors = np.array(errors)
+    assert (errors[:, 0] < errors[:, 1] + 1.0).all()
+    live.partial_fit(T[341:], inputs=U[341:])
+    ahead = [live.forecast(inputs=[[u]])[0, 0, 0] for u in (5.0, 6.0)]
+    assert 0.2 < ahead[1] - ahead[0] < 0.8  # the heater's effect is 0.5
+
+
+def test_forecasts_do_not_depend_on_the_zero_of_an_input() -> None:
+    U = switched(400)
+    T = room(U, noise=0.1)
+    made = [
+        ks.Forecaster(HORIZONS)
+        .fit(T, inputs=U + zero)
+        .forecast(inputs=np.full(LONGEST, 1.0 + zero))
+        for zero in (0.0, 64.0)
+    ]
+    np.testing.assert_allclose(made[1], made[0], atol=0.05)

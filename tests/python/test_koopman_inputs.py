@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import kernelstream as ks
+from kernelstream.exceptions import KernelstreamWarning
 
 LAMBDA = 1e-2
 
@@ -427,3 +428,17 @@ def test_a_small_effect_that_is_not_linear_is_learned_once_there_are_rows(seed: 
     model = ks.Koopman(n_inputs=1).fit(T[:n], inputs=push[:n])
     errors = model.predict(T[n:-1], inputs=push[n:-1]) - T[n + 1 :]
     assert np.sqrt(np.mean(errors**2)) < 1e-3 * T.std()
+
+
+@pytest.mark.parametrize("constant", [0.0, 5.0, 1e6])
+@pytest.mark.parametrize("rows", [40, 300])
+def test_an_input_that_was_constant_has_no_effect_and_is_warned_of(rows, constant) -> None:
+    x = np.random.default_rng(0).normal(size=(rows, 1))
+    model = ks.Koopman(n_inputs=1).fit(x, 0.8 * x + 20.0, inputs=np.full((rows, 1), constant))
+    known = model.predict(x[:3], 2, inputs=np.full((3, 1), constant))
+    with pytest.warns(KernelstreamWarning, match="input 0 was .* nothing is known of its effect"):
+        changed = model.predict(x[:3], 2, inputs=np.full((3, 1), constant + 3.0))
+    np.testing.assert_array_equal(changed, known)
+    # One row in which it varies suffices.
+    model.partial_fit(x[:1], x[:1], inputs=[[constant + 3.0]])
+    assert (model.predict(x[:3], 2, inputs=np.full((3, 1), constant + 3.0)) != known).any()

@@ -22,6 +22,7 @@ from kernelstream.koopman.estimator import Koopman, fitted_operator
 from kernelstream.koopman.inputs import joined_pieces, numbers_of_inputs, refuse_gaps
 from kernelstream.koopman.learning import Warned, core_spec, reporting, warn_of_learned
 from kernelstream.koopman.queries import span_of
+from kernelstream.koopman.remedies import warn_of_constant_inputs
 from kernelstream.koopman.skill import Skill, skill_of, steps_of
 from kernelstream.koopman.times import Given, LastTimes, Reading, last_times, state_of_times
 from kernelstream.koopman.trajectories import (
@@ -104,7 +105,8 @@ class Forecaster(StreamEstimator):
     hour on the load of this hour, acts from the state before: learn ``T`` with
     ``inputs=[*Z[1:], Z_ahead[0]]``, and forecast under ``Z_ahead``. As long as the input of the
     last state is not known, learn all rows but this one, and forecast from the last two,
-    ``forecast(T[-2:], inputs=...)[:, -1]``. With inputs, the lag of the operator is 1.
+    ``forecast(T[-2:], inputs=...)[:, -1]``. With inputs, the lag of the operator is 1. An input
+    that was constant while learning has no effect, and a forecast under another value warns.
 
     Parameters
     ----------
@@ -619,6 +621,7 @@ n_inputs), optional
         self._check_input_names(inputs)
         acting = numbers_of_inputs(inputs, width, f"({needed} or more, {width})")
         refuse_gaps(acting[:needed])
+        warn_of_constant_inputs(self._core, acting[:needed], self._warned())
         return acting
 
     @property

@@ -144,7 +144,8 @@ class Koopman(
     time_step : float, default=1.0
         Time between two states of a trajectory, in units of your choice, above 0.
     n_inputs : int, default=0
-        Number of components of a control input, 0 for an autonomous system.
+        Number of components of a control input, 0 for an autonomous system. One that has the same
+        value in all stored states has no effect on forecasts; other values are warned of.
     input_kernel : Kernel, optional
         Similarity of two inputs. None: ``Gaussian()``, with a bandwidth of ``sqrt(n_inputs)``
         deviations of each input if the kernel is selected too, else of ``sqrt(n_inputs)``.

@@ -21,6 +21,7 @@ from kernelstream.koopman.queries import (
     states_of,
     values_of,
 )
+from kernelstream.koopman.remedies import warn_of_constant_inputs, warn_of_leaving
 
 __all__ = ["expectation", "predict", "predict_rows", "reconstruct", "weights"]
 
@@ -54,6 +55,9 @@ def predict(
         sequence over the steps, for each row or one for all.
     clip_spectrum : bool, default=False
         Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
+        Without a kernel given, this is done for those rows and numbers of steps, above 1, whose
+        forecast is twice as far from the middle of the stored states as the outermost of them;
+        a warning says so.
 
     Returns
     -------
@@ -132,7 +136,8 @@ def predict_rows(
     """
     rows, under, steps, single = _ahead(model, rows, inputs, n_steps, clip_spectrum)
     if under is None:
-        out = model._core.forecast(rows, steps, rank_of(model), clip_spectrum)
+        out, beyond = model._core.forecast(rows, steps, rank_of(model), clip_spectrum)
+        warn_of_leaving(beyond, max(steps), model._warned())
     else:
         out = model._core.forecast_under(rows, under, steps)
     return cast(FloatArray, out[0] if single else out)
@@ -186,7 +191,8 @@ def expectation(
     values = values_of(model, f)
     matrix = values[:, None] if values.ndim == 1 else values
     if under is None:
-        out = model._core.expectation(matrix, rows, steps, rank_of(model), clip_spectrum)
+        out, beyond = model._core.expectation(matrix, rows, steps, rank_of(model), clip_spectrum)
+        warn_of_leaving(beyond, max(steps), model._warned())
     else:
         out = model._core.expectation_under(matrix, rows, under, steps)
     out = out[..., 0] if values.ndim == 1 else out
@@ -232,7 +238,8 @@ def weights(
     """
     rows, under, steps, single = _ahead(model, queried(model, X), inputs, n_steps, clip_spectrum)
     if under is None:
-        out = model._core.embedding(rows, steps, rank_of(model), clip_spectrum)
+        out, beyond = model._core.embedding(rows, steps, rank_of(model), clip_spectrum)
+        warn_of_leaving(beyond, max(steps), model._warned())
     else:
         out = model._core.embedding_under(rows, under, steps)
     return cast(FloatArray, out[0] if single else out)
@@ -252,6 +259,8 @@ def _ahead(
             "rank and clip_spectrum need a spectrum, which an operator with inputs does not "
             "have: leave them at None and False"
         )
+    if under is not None:
+        warn_of_constant_inputs(model._core, under, model._warned())
     return rows, under, *_steps(n_steps)
 
 

@@ -62,6 +62,9 @@ class Operator(Protocol):
     def dictionary_next_(self) -> FloatArray:
         """Stored next states."""
 
+    def _warned(self) -> set[str]:
+        """Warnings that were given."""
+
 
 def span_of(model: Operator) -> int:
     """Count the steps from the earliest delay of a state to it.

@@ -15,9 +15,11 @@ from kernelstream.exceptions import SlowWarning
 
 __all__ = [
     "Watch",
+    "warn_of_constant_inputs",
     "warn_of_dictionary",
     "warn_of_growth",
     "warn_of_inputs",
+    "warn_of_leaving",
     "warn_of_other_units",
     "warn_of_rows",
 ]
@@ -28,6 +30,8 @@ FloatArray = NDArray[np.float64]
 _SOME, _MANY = 50, 3000
 # Numbers of a state from which on fewer pairs than numbers are warned of.
 _WIDE = 5
+# Share of an input's size up to which differences are rounding, as in the core.
+_SAME = 1e-9
 # Median of the largest similarities below which states are nearly orthogonal.
 _UNLIKE = 0.1
 # Seconds after which a call's length is estimated, and those from which on it is long.
@@ -119,6 +123,21 @@ def warn_of_inputs(kernel: Any, input_kernel: Any, seen: set[str]) -> None:
     )
 
 
+def warn_of_constant_inputs(core: Any, acting: FloatArray, seen: set[str]) -> None:
+    """Warn once if forecasts are made under inputs that were constant while learning."""
+    if "constant inputs" in seen:
+        return
+    for j, constant in enumerate(core.constant_inputs):
+        if constant is None or np.all(np.abs(acting[..., j] - constant) <= _SAME * abs(constant)):
+            continue
+        seen.add("constant inputs")
+        advise(
+            f"input {j} was {constant:.6g} in all rows learned, so that nothing is known of its "
+            "effect, and forecasts do not depend on it: learn rows in which it varies"
+        )
+        return
+
+
 def warn_of_growth(moduli: FloatArray, pairs: int, seen: set[str]) -> None:
     """Warn of eigenvalues outside the unit circle that are no errors of estimation."""
     largest = float(moduli.max(initial=0.0))
@@ -129,6 +148,18 @@ def warn_of_growth(moduli: FloatArray, pairs: int, seen: set[str]) -> None:
         f"the largest eigenvalue has modulus {largest:.3g}, more beyond the unit circle than an "
         "error of estimation: forecasts of many steps will grow. A stronger regularization, such "
         "as Ridge(1.0), or a larger bandwidth helps; predict(clip_spectrum=True) bounds forecasts"
+    )
+
+
+def warn_of_leaving(beyond: bool, steps: int, seen: set[str]) -> None:
+    """Warn once if forecasts over several steps left the states learned."""
+    if not beyond or "growth" in seen:
+        return
+    seen.add("growth")
+    advise(
+        f"forecasts of up to {steps:,} steps lie further from the states learned than these lie "
+        "apart, where the operator was not determined by any pair: do not rely on them. Forecast "
+        "fewer steps, or learn a longer record; a Forecaster extrapolates trends, and has intervals"
     )
 
 

@@ -31,6 +31,7 @@ mod state;
 mod view;
 mod weights;
 
+use super::constant_inputs::relative;
 use history::History;
 use horizon::Horizon;
 use ndarray::{ArrayView2, s};
@@ -59,8 +60,10 @@ pub struct Candidates {
     given: Option<Vec<usize>>,
     pub parameters: Parameters,
     histories: Vec<History>,
-    /// Control inputs: that of a row acts until the next.
+    /// Control inputs relative to their references: that of a row acts until the next.
     inputs: Vec<History>,
+    /// The first value of each, so that one that does not vary is no regressor; 0 in older files.
+    references: Vec<f64>,
     series: Vec<Series>,
 }
 
@@ -79,7 +82,16 @@ impl Candidates {
         let series = vec![Series::new(rows.len()); width];
         let given = period.map(|period| vec![period]);
         let [histories, inputs] = [width, inputs].map(|count| vec![History::default(); count]);
-        Self { rows, strides, given, parameters: Parameters::DEFAULT, histories, inputs, series }
+        Self {
+            rows,
+            strides,
+            given,
+            parameters: Parameters::DEFAULT,
+            histories,
+            inputs,
+            references: Vec::new(),
+            series,
+        }
     }
 
     /// Number of components.
@@ -143,9 +155,27 @@ impl Candidates {
     }
 
     fn push(&mut self, row: &[f64]) {
-        for (history, value) in self.histories.iter_mut().chain(&mut self.inputs).zip(row) {
+        let (states, acting) = row.split_at(self.histories.len().min(row.len()));
+        if self.references.is_empty() {
+            self.references = acting.to_vec();
+        }
+        for (history, value) in self.histories.iter_mut().zip(states) {
             history.push(*value, self.parameters.kept);
         }
+        for ((history, value), reference) in self.inputs.iter_mut().zip(acting).zip(&self.references) {
+            history.push(relative(*value, *reference), self.parameters.kept);
+        }
+    }
+
+    /// Whether each input varies in the rows kept.
+    pub fn inputs_vary(&self) -> impl Iterator<Item = bool> {
+        let varies = |value: &f64| !value.is_nan() && *value != 0.0;
+        self.inputs.iter().map(move |history| history.values().iter().any(varies))
+    }
+
+    /// What inputs are relative to; empty before the first row.
+    pub fn references(&self) -> &[f64] {
+        &self.references
     }
 
     /// Whether these states have occurred one after another before the latest ones.
@@ -162,8 +192,8 @@ impl Candidates {
     /// Replaces the inputs of the latest row by the first of these rows, and adds those that act afterwards.
     fn acting(&self, under: ArrayView2<'_, f64>) -> Vec<History> {
         let mut inputs = self.inputs.clone();
-        for (history, values) in inputs.iter_mut().zip(under.columns()) {
-            history.replace(values.iter().copied());
+        for ((history, values), reference) in inputs.iter_mut().zip(under.columns()).zip(&self.references) {
+            history.replace(values.iter().map(|value| relative(*value, *reference)));
         }
         inputs
     }
@@ -282,12 +312,13 @@ impl Candidates {
         collected.0
     }
 
-    /// Sets the state from [`numbers`](Self::numbers), for horizons of these steps; returns whether
-    /// they are valid.
-    pub fn resume(&mut self, numbers: &[f64], steps: &[usize]) -> bool {
+    /// Sets the state from [`numbers`](Self::numbers) and [`references`](Self::references), for horizons of these steps;
+    /// returns whether they are valid.
+    pub fn resume(&mut self, numbers: &[f64], references: Vec<f64>, steps: &[usize]) -> bool {
         let (width, horizons, inputs) = (self.series.len(), self.rows.len(), self.inputs.len());
         let mut given = Given { numbers, sound: true };
         self.pass(&mut given);
+        self.references = references;
         let whole = given.sound && given.numbers.is_empty();
         let rows = self.histories.first().map_or(0, History::len);
         let dropped = self.histories.first().map_or(0, |history| history.dropped);
@@ -302,6 +333,8 @@ impl Candidates {
                 .zip(steps)
                 .all(|(rows, steps)| (1..=FURTHEST).contains(rows) && *rows == steps * lag)
             && self.inputs.len() == inputs
+            && self.references.len() == inputs
+            && self.references.iter().all(|value| value.is_finite())
             && self
                 .histories
                 .iter()

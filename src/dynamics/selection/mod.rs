@@ -8,7 +8,8 @@
 //!
 //! In a record that comes to rest only distinct states are used; since maps are linear near a fixed
 //! point, a linear kernel is a further candidate, judged by the state alone. It is one too where
-//! pairs are few.
+//! pairs are few, and where the record leaves its first states for good, as a line or a ramp does:
+//! similarities to stored states cannot extrapolate such a record.
 
 mod candidates;
 mod inputs;
@@ -69,7 +70,8 @@ pub(super) fn choose(
     };
     // Few pairs determine little more than a linear map.
     let few = spec.choice.bandwidth && x.nrows() < params.few_pairs;
-    if let (true, Some(found)) = (moving.is_some() || few, &found) {
+    let may_be_linear = few || moving.is_some() || rest::leaves(next.slice(s![.., ..width]));
+    if let (true, Some(found)) = (may_be_linear, &found) {
         let linear = linear(spec, &each, chosen_by.view(), their_next.view())?;
         if let Some((regularization, error)) =
             linear.filter(|(_, error)| *error <= params.linear * found.near)
