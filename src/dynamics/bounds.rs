@@ -83,7 +83,7 @@ impl Dynamics {
         Array2::from_shape_fn((count, rows), |(i, row)| {
             let line = pairs.map_or(1.0, |pairs| 1.0 + 2.0 * steps[i] as f64 / pairs);
             let far = distance(states.slice(s![i, row, ..width]), &middle);
-            steps[i] > 1 && radius > 0.0 && !(far <= 2.0 * radius * line)
+            steps[i] > 1 && radius > 0.0 && (far > 2.0 * radius * line || far.is_nan())
         })
     }
 }

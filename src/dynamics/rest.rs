@@ -107,15 +107,17 @@ mod tests {
 
     #[test]
     fn ramps_leave_their_first_states_and_others_return() {
-        let record = |of: &dyn Fn(f64) -> f64| {
-            Array2::from_shape_fn((100, 2), |(t, j)| if j == 0 { normal(1, t as u64) } else { of(t as f64) })
+        // A number of the row and noise.
+        let record = |of: &dyn Fn(f64, f64) -> f64| {
+            let ramp = |t: usize| of(t as f64, normal(2, t as u64));
+            Array2::from_shape_fn((100, 2), |(t, j)| if j == 0 { normal(1, t as u64) } else { ramp(t) })
         };
-        let ramps: [&dyn Fn(f64) -> f64; 4] =
-            [&|t| t, &|t| -3.0 * t, &|t| 1.05_f64.powf(t), &|t| t + 3.0 * normal(2, t as u64)];
-        let others: [&dyn Fn(f64) -> f64; 4] =
-            [&|_| 1.0, &|t| (0.3 * t).sin(), &|t| normal(2, t as u64), &|t| t + 50.0 * normal(2, t as u64)];
+        let ramps: [&dyn Fn(f64, f64) -> f64; 4] =
+            [&|t, _| t, &|t, _| -3.0 * t, &|t, _| 1.05_f64.powf(t), &|t, e| t + 3.0 * e];
+        let others: [&dyn Fn(f64, f64) -> f64; 4] =
+            [&|_, _| 1.0, &|t, _| (0.3 * t).sin(), &|_, e| e, &|t, e| t + 50.0 * e];
         assert!(ramps.iter().all(|of| leaves(record(of).view())));
         assert!(!others.iter().any(|of| leaves(record(of).view())));
-        assert!(!leaves(record(&|t| t).slice(s![..3, ..])));
+        assert!(!leaves(record(&|t, _| t).slice(s![..3, ..])));
     }
 }
