@@ -93,7 +93,7 @@ pub(super) fn lead(due: u64, row_width: usize, params: &AdaptiveParams) -> u64 {
 }
 
 impl Preparation {
-    /// Of a task whose gradients are to be [taken](Self::take_gradients), at these rows.
+    /// Prepares a task whose gradients are still to be [taken](Self::take_gradients), at these rows.
     pub fn new(mut task: Task) -> Self {
         let taken = task.gradients.take().map(|gradients| Taken { gradients, rows: 0 });
         Self { task: Arc::new(task), taken, progress: Progress::Waiting, rows: Vec::new(), caught_up: 0 }
@@ -282,7 +282,8 @@ impl Preparation {
         let mut taken = None;
         if from.has("preparation.gradients.taken") {
             let [rows] = from.counts("preparation.gradients.taken")?;
-            let gradients = gradients.take().ok_or_else(wrong)?;
+            let missing = || Error::file("preparation.gradients.x is missing");
+            let gradients = gradients.take().ok_or_else(missing)?;
             let rows = usize::try_from(rows).ok().filter(|rows| *rows < gradients.x.nrows());
             taken = Some(Taken { gradients, rows: rows.ok_or_else(wrong)? });
         }

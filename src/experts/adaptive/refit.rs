@@ -63,7 +63,7 @@ impl State {
             self.begin(spec, Pending::Scheduled)?;
         }
         self.look_at_block(spec)?;
-        self.prepare_next(spec)?;
+        self.prepare_next(spec);
         // At the end: what is interrupted is repeated with the same experts.
         self.follow_preparation(true, more)
     }
@@ -86,7 +86,8 @@ impl State {
                 self.look_at_block(spec)?;
             }
         }
-        self.prepare_next(spec)
+        self.prepare_next(spec);
+        Ok(())
     }
 
     /// Decisions at the end of a block of rows.
@@ -250,12 +251,12 @@ impl State {
         self.movement = Movement::of(&sample, spec.params.preprocessing.clip);
         let is_as_foreseen = self.pending == Some(Pending::Scheduled) && !drifts && !self.answers_any_row();
         let prepared = prepared.filter(|_| is_as_foreseen);
-        let prepared = match prepared.and_then(|prepared| prepared.finished(self.buffer.age())) {
-            Some(prepared) => prepared,
-            None => {
-                let gradients = unless_interrupted(self.gradients(&sample))?;
-                self.task(sample, gradients, (drifts, self.buffer.age()), spec).prepare()?
-            }
+        let age = self.buffer.age();
+        let prepared = if let Some(prepared) = prepared.and_then(|prepared| prepared.finished(age)) {
+            prepared
+        } else {
+            let gradients = unless_interrupted(self.gradients(&sample))?;
+            self.task(sample, gradients, (drifts, age), spec).prepare()?
         };
         self.adopt(prepared, drifts, spec);
         Ok(())
@@ -285,7 +286,7 @@ impl State {
     }
 
     /// Begins to prepare the next scheduled refit, if that is due: not while the relation drifts or rows come in an order.
-    fn prepare_next(&mut self, spec: &AdaptiveSpec) -> Result<()> {
+    fn prepare_next(&mut self, spec: &AdaptiveSpec) {
         let age = self.buffer.age();
         let due = spec.params.refits.next_after(age);
         let ahead = lead(due, self.buffer.width(), &spec.params);
@@ -299,7 +300,6 @@ impl State {
             });
             self.preparation = Some(Preparation::new(self.task(sample, gradients, (false, due), spec)));
         }
-        Ok(())
     }
 
     /// The sample for a refit.
