@@ -143,17 +143,20 @@ impl AnyModel {
         }
     }
 
-    /// Output and target, as it came, of the latest row whose target was learned winsorized, since
-    /// the model was loaded.
+    /// Outputs and targets, as they came, of the latest that were learned winsorized since the model
+    /// was loaded, each once; of one output the latest last.
     #[must_use]
-    pub fn latest_limited(&self) -> Option<(usize, f64)> {
+    pub fn latest_limited(&self) -> Vec<(usize, f64)> {
         match self {
-            Self::Stream(_) | Self::Budgeted(_) | Self::Experts(_) => None,
+            Self::Stream(_) | Self::Budgeted(_) | Self::Experts(_) => Vec::new(),
             Self::Adaptive(model) => model.latest_limited(),
-            Self::Table(table) => table.latest_limited().or_else(|| table.model().latest_limited()),
+            Self::Table(table) => [table.latest_limited(), table.model().latest_limited()].concat(),
             Self::Targets(targets) => {
-                let mut each = targets.models().iter().enumerate();
-                each.find_map(|(c, model)| Some((c, model.latest_limited()?.1)))
+                let each = targets.models().iter().enumerate();
+                each.flat_map(|(c, model)| {
+                    model.latest_limited().into_iter().map(move |(_, target)| (c, target))
+                })
+                .collect()
             }
         }
     }

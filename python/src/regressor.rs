@@ -481,7 +481,7 @@ impl Regressor {
 
     /// Output and target of the latest of these rows, since the model was loaded.
     #[getter]
-    fn latest_limited(&self, py: Python<'_>) -> PyResult<Option<(usize, f64)>> {
+    fn latest_limited(&self, py: Python<'_>) -> PyResult<Vec<(usize, f64)>> {
         Ok(self.model.read(py)?.latest_limited())
     }
 

@@ -24,13 +24,14 @@ impl Dynamics {
         ask: impl Fn(ArrayView2<'_, f64>, &[usize], Truncation) -> Result<Array3<f64>>,
     ) -> Result<(Array3<f64>, bool)> {
         let mut out = ask(x, steps, truncation)?;
-        if steps.iter().all(|n| *n == 1) {
+        let is_judged = self.spec.choice.bandwidth && self.operator.n_controls() == 0;
+        if !is_judged || steps.iter().all(|n| *n == 1) {
             return Ok((finite(out, steps)?, false));
         }
         let beyond = if of_states {
-            self.beyond(&out, steps)
+            self.beyond(x, &out, steps)
         } else {
-            self.beyond(&self.operator.forecast_unbounded(x, steps, truncation)?, steps)
+            self.beyond(x, &self.operator.forecast_unbounded(x, steps, truncation)?, steps)
         };
         let any = beyond.iter().any(|one| *one);
         if any && self.is_bounded() && !truncation.clip {
@@ -62,27 +63,28 @@ impl Dynamics {
         matches!(self.operator.spec().kernel, KernelSpec::Gaussian { .. })
     }
 
-    /// For each of `steps` and each row, whether the forecast of the state (steps, n, d with delays), on the operator's
-    /// scale, is further from the states learned than any expectation of them, where the bandwidth was selected: with
-    /// a Gaussian kernel, twice as far
-    /// from their middle as the outermost of them; with a linear one, twice as far as the steps of a line
+    /// For each of `steps` and each row of `x`, whether the forecast of the state (steps, n, d with delays), on the
+    /// operator's scale, is further from the states learned than any expectation of them: with a Gaussian kernel, twice
+    /// as far from their middle as the outermost of them; with a linear one, twice as far as the steps of a line
     /// through the record lead.
-    fn beyond(&self, states: &Array3<f64>, steps: &[usize]) -> Array2<bool> {
+    fn beyond(&self, x: ArrayView2<'_, f64>, states: &Array3<f64>, steps: &[usize]) -> Array2<bool> {
         let (count, rows, all) = states.dim();
         let width = all / self.spec.delays.blocks();
-        if !self.spec.choice.bandwidth || self.operator.n_controls() > 0 {
-            return Array2::from_elem((count, rows), false);
-        }
         let (middle, radius, pairs) = if self.is_bounded() {
             let (middle, radius) = ball(self.operator.dictionary().slice(s![.., ..width]));
             (middle, radius, None)
         } else {
-            // States of a line have deviations of 1, and are at most the square root of 3 from their mean.
+            // States of a line have deviations of 1, and are at most the square root of 3 from their mean; the units are
+            // those of the first rows, of which a long line is further away, as the rows of the forecast show.
             (vec![0.0; width], (3.0 * width as f64).sqrt(), Some(self.operator.n_seen().max(1) as f64))
         };
         Array2::from_shape_fn((count, rows), |(i, row)| {
             let line = pairs.map_or(1.0, |pairs| 1.0 + 2.0 * steps[i] as f64 / pairs);
             let far = distance(states.slice(s![i, row, ..width]), &middle);
+            let radius = match pairs {
+                Some(_) => radius.max(distance(x.slice(s![row, ..width]), &middle)),
+                None => radius,
+            };
             steps[i] > 1 && radius > 0.0 && (far > 2.0 * radius * line || far.is_nan())
         })
     }

@@ -7,7 +7,7 @@
 //! tens of rows, and where several in a row are beyond it, at once if asked. Outliers of a sample
 //! are detected relative to the rest of the sample.
 
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -45,6 +45,9 @@ const ROUNDING: f64 = 1e-12;
 /// level are followed at once: ridge regression needs hundreds of rows to follow one, so that these
 /// few make errors 0.1 % larger.
 const RUN: u32 = 3;
+
+/// Most winsorized targets that are remembered.
+const LATEST: usize = 16;
 
 /// Fewest rows of a sample that give limits.
 const FEWEST: usize = 8;
@@ -136,14 +139,14 @@ pub(crate) struct Limits {
     known: Vec<Known>,
     /// Rows with a winsorized target.
     pub limited: u64,
-    /// Output and target of the latest of these, which is not saved.
-    pub latest: Option<(usize, f64)>,
+    /// Outputs and targets of the latest of these, each once, the latest last. Not saved.
+    pub latest: Vec<(usize, f64)>,
 }
 
 impl Limits {
     /// Initial state.
     pub fn new(params: WinsorizerParams) -> Self {
-        Self { params, known: Vec::new(), limited: 0, latest: None }
+        Self { params, known: Vec::new(), limited: 0, latest: Vec::new() }
     }
 
     /// Resets to the initial state.
@@ -239,9 +242,16 @@ impl Limits {
     /// Counts a row if its targets were winsorized.
     pub fn note(&mut self, raw: ArrayView1<'_, f64>, learned: ArrayView1<'_, f64>) {
         let differs = |(raw, learned): (&f64, &f64)| raw.to_bits() != learned.to_bits();
-        if let Some(output) = raw.iter().zip(learned).position(differs) {
+        if raw.iter().zip(learned).any(differs) {
             self.limited += 1;
-            self.latest = Some((output, raw[output]));
+        }
+        for (output, pair) in raw.iter().zip(learned).enumerate().filter(|(_, pair)| differs(*pair)) {
+            let found = (output, *pair.0);
+            self.latest.retain(|one| *one != found);
+            self.latest.push(found);
+            if self.latest.len() > LATEST {
+                self.latest.remove(0);
+            }
         }
     }
 
@@ -267,7 +277,7 @@ impl Limits {
             self.note(y.row(*row), tame);
             out.row_mut(*row).assign(&tame);
         }
-        self.restart(tame.view(), weights.select(Axis(0), &counted).view());
+        self.restart(tame.view(), Array1::ones(counted.len()).view());
         out
     }
 
@@ -318,7 +328,7 @@ impl Limits {
                 known.run = u32::try_from(run).map_err(|_| Error::file("limits.runs are too many rows"))?;
             }
         }
-        Ok(Self { params, known, limited, latest: None })
+        Ok(Self { params, known, limited, latest: Vec::new() })
     }
 }
 
@@ -395,7 +405,7 @@ mod tests {
                 .collect();
             assert!(learned[..3].iter().all(|learned| *learned < 1e3), "{learned:?}");
             assert!(learned[3..].iter().all(|learned| *learned >= 1e9), "{learned:?}");
-            assert_eq!((limits.limited, limits.latest), (3, Some((0, side))));
+            assert_eq!((limits.limited, limits.latest), (3, vec![(0, side)]));
         }
     }
 
@@ -442,8 +452,8 @@ mod tests {
         let mut expected = y;
         expected[(5, 1)] = tame[(5, 1)];
         assert_eq!(tame, expected);
-        assert_eq!((limits.limited, limits.latest), (1, Some((1, 1e30))));
         assert!(limits.are_known());
+        assert_eq!((limits.limited, limits.latest), (1, vec![(1, 1e30)]));
     }
 
     #[test]

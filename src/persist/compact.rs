@@ -17,6 +17,9 @@ const MOST: f64 = 1e30;
 /// precision.
 const MOST_OFF: f64 = 1e-6;
 
+/// Levels of files in files: a table of targets of tables of experts of models of cells has fewer.
+const MOST_NESTED: usize = 8;
+
 /// Relative rounding error of single precision.
 const ROUNDING: f64 = 6e-8;
 
@@ -28,10 +31,16 @@ const MOST_CONDITION: f64 = 1e6;
 /// Cholesky factors of dictionaries are left out, where this changes predictions by no more than rounding; the factors are
 /// computed again on loading. Files of other kinds of models are returned as they are.
 pub fn compact(bytes: &[u8]) -> Result<Vec<u8>> {
+    compact_within(bytes, MOST_NESTED)
+}
+
+/// The same of a file that has at most this many levels of files inside of it which are made smaller.
+fn compact_within(bytes: &[u8], levels: usize) -> Result<Vec<u8>> {
     let from = Reader::open(bytes)?;
     if !KINDS.contains(&from.kind()) {
         return Ok(bytes.to_owned());
     }
+    let inside = |bytes: &[u8]| compact_within(bytes, levels.checked_sub(1)?).ok();
     let mut out = Writer::default();
     let mut names: Vec<&str> = from.tensors.iter().map(|(name, _)| name).collect();
     names.sort_unstable();
@@ -53,7 +62,7 @@ pub fn compact(bytes: &[u8]) -> Result<Vec<u8>> {
             out.bytes(name, if is_exact { from.bytes(name)?.to_owned() } else { Vec::new() });
         } else {
             let view = from.tensors.tensor(name).map_err(|e| super::damaged(&e))?;
-            let inner = (view.dtype() == Dtype::U8).then(|| compact(view.data()).ok()).flatten();
+            let inner = (view.dtype() == Dtype::U8).then(|| inside(view.data())).flatten();
             out.entries.push(Entry {
                 name: name.to_owned(),
                 dtype: view.dtype(),

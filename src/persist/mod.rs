@@ -1,10 +1,11 @@
 //! The model file: a safetensors container with the configuration as JSON in its metadata.
 //!
 //! One format for every model. Arrays are little-endian float64 (or uint64 for counts), row-major, or of
-//! a smaller type that represents all of their numbers exactly ([`numbers`]), so any safetensors reader
-//! can open a model; of Cholesky factors and symmetric inverses the lower triangle, as one row. The metadata's one key, `kernelstream`, holds `{"version": 1, "kind": ...,
-//! "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of 64 bits over kind, spec,
-//! extra and arrays, detects damage that leaves a file readable.
+//! a smaller type that represents all of their numbers exactly, so any safetensors reader can open a
+//! model; of Cholesky factors and symmetric inverses the lower triangle, as one row. The metadata's one
+//! key, `kernelstream`, holds `{"version": 1, "kind": ..., "spec": ..., "extra": ..., "checksum": ...}`.
+//! The checksum, FNV-1a of 64 bits over kind, spec, extra and arrays, detects damage that leaves a file
+//! readable.
 
 mod compact;
 #[cfg(feature = "files")]
@@ -446,14 +447,17 @@ impl<'a> Reader<'a> {
         if groups.len() != cols || groups.iter().any(|group| *group >= GROUPS.len() as u64) {
             return Err(Error::file(format!("{types} are not those of {cols} columns")));
         }
-        let mut values = Vec::new();
+        // All are read before the whole is allocated, so that memory is bounded by the length of the file.
+        let mut parts = Vec::new();
         for (g, suffix) in GROUPS.iter().enumerate() {
             let places: Vec<usize> = (0..cols).filter(|k| groups[*k] == g as u64).collect();
-            if places.is_empty() {
-                continue;
+            if !places.is_empty() {
+                let own = self.matrix_of(&format!("{name}{suffix}"), rows, places.len())?;
+                parts.push((places, own));
             }
-            let own = self.matrix_of(&format!("{name}{suffix}"), rows, places.len())?;
-            values.resize(rows * cols, 0.0);
+        }
+        let mut values = vec![0.0; rows * cols];
+        for (places, own) in parts {
             for (to, from) in values.chunks_exact_mut(cols).zip(own.chunks_exact(places.len())) {
                 places.iter().zip(from).for_each(|(place, value)| to[*place] = *value);
             }
@@ -527,6 +531,21 @@ fn damaged(error: &safetensors::SafeTensorError) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_without_one_of_its_parts_is_refused_before_it_is_allocated() {
+        let n = 1 << 20;
+        let mut groups = vec![1; n];
+        groups[0] = 0;
+        let mut file = Writer::default();
+        file.counts("rows.types", &groups);
+        file.matrix("rows", n, 1, &vec![1.0; n]);
+        let bytes = file.finish("test", serde_json::Value::Null, serde_json::Value::Null).unwrap();
+        assert!(bytes.len() < 3 << 20);
+        // 8 TiB.
+        let error = Reader::open(&bytes).unwrap().table("rows", n, n).unwrap_err().to_string();
+        assert!(error.contains("rows.single is missing"), "{error}");
+    }
 
     #[test]
     fn a_triangle_is_read_as_the_matrix_that_it_is_of() {

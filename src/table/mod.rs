@@ -187,11 +187,11 @@ impl<M: AsModel> Table<M> {
         self.limits.as_ref().map_or(0, |limits| limits.limited)
     }
 
-    /// Output and target, as it came, of the latest row whose target was winsorized, since the model
-    /// was loaded.
+    /// Outputs and targets, as they came, of the latest that were winsorized since the model was
+    /// loaded, each once, the latest last.
     #[must_use]
-    pub fn latest_limited(&self) -> Option<(usize, f64)> {
-        self.limits.as_ref().and_then(|limits| limits.latest)
+    pub fn latest_limited(&self) -> Vec<(usize, f64)> {
+        self.limits.as_ref().map_or_else(Vec::new, |limits| limits.latest.clone())
     }
 
     /// Indices of the columns that had left the scale or categories of the rows before at a

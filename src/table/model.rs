@@ -272,7 +272,7 @@ impl<M: AsModel> Table<M> {
         let settled = self.settled;
         let tame = match &mut self.limits {
             Some(limits) => {
-                (limits.limited, limits.latest) = (0, None);
+                (limits.limited, limits.latest) = (0, Vec::new());
                 limits.forget();
                 if settled { CowArray::from(y) } else { CowArray::from(limits.restart_tamed(y, weights)) }
             }

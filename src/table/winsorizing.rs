@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, s};
 
 use super::Table;
 use crate::error::Result;
+use crate::interrupt::unwatched;
 use crate::linalg::with_scratch;
 use crate::model::{AsModel, CompleteModel, Model as _};
 use crate::online::winsorizer::Limits;
@@ -40,22 +41,28 @@ impl<M: AsModel> Table<M> {
             let rows = model.learn_prequential(features, y, weights, prequential, should_continue)?;
             return Ok(Learned { rows, winsorized: None });
         };
-        let splits = limits.first_extraordinary(y, weights).is_some() && y.nrows() > 1;
+        // Limits count rows, whatever their weights: these may have any unit.
+        let counted = weights.map(|weights| weights.mapv(|weight| f64::from(weight > 0.0)));
+        let counted = counted.as_ref().map(|counted| counted.view());
+        let splits = limits.first_extraordinary(y, counted).is_some() && y.nrows() > 1;
         let before = (splits && self.model.as_model().can_refuse(weights))
             .then(|| (self.model.clone(), limits.clone()));
         let mut own = prequential.predictions.is_none().then(|| Array2::zeros(y.dim()));
         let (mut done, mut winsorized) = (0, None::<Array2<f64>>);
         while done < y.nrows() {
             let rest = y.slice(s![done.., ..]);
-            let rest_weights = weights.map(|weights| weights.slice_move(s![done..]));
-            let first = limits.first_extraordinary(rest, rest_weights);
+            let rest_counted = counted.map(|counted| counted.slice_move(s![done..]));
+            let first = limits.first_extraordinary(rest, rest_counted);
             let end = done + first.map_or(rest.nrows(), |first| first.max(1));
             let rows = s![done..end, ..];
             let x = features.slice(rows);
             let model = self.model.as_model_mut();
             let (mut made, mut target) = (None, None);
             if first == Some(0) {
-                made = if model.n_outputs().is_some() { Some(model.predict(x)?) } else { None };
+                made = match model.n_outputs() {
+                    Some(_) => Some(unwatched(|| model.predict(x))?),
+                    None => None,
+                };
                 let followed = limits.followed(made.as_ref().map(|made| made.row(0)), y.row(done));
                 target = Some(Array2::from_shape_vec((1, followed.len()), followed))
                     .and_then(std::result::Result::ok)
@@ -88,7 +95,7 @@ impl<M: AsModel> Table<M> {
             let seen = own.as_ref().map(|own| own.view());
             let seen = seen.or_else(|| prequential.predictions.as_ref().map(|all| all.view()));
             for row in done..done + learned {
-                let weight = weights.map_or(1.0, |weights| weights[row]);
+                let weight = counted.map_or(1.0, |counted| counted[row]);
                 let as_learned = winsorized.as_ref().map_or(y.row(row), |all| all.row(row));
                 let made = made.as_ref().map(|made| made.row(0));
                 if let Some(made) = made.or_else(|| seen.as_ref().map(|seen| seen.row(row))) {

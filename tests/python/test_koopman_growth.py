@@ -114,6 +114,12 @@ def test_each_row_and_number_of_steps_is_bounded_by_itself() -> None:
             np.testing.assert_allclose(together[j, i], model.predict([state], steps)[0], rtol=1e-6)
 
 
+def test_a_line_that_is_longer_than_the_rows_of_its_units_is_no_growth() -> None:
+    record = np.arange(4000.0)[:, None]
+    model = ks.Koopman().fit(record)
+    np.testing.assert_allclose(model.predict(record[-1:], 2), [[4001.0]], rtol=1e-6)
+
+
 def test_a_system_that_stays_is_forecast_as_before() -> None:
     data = ks.datasets.ornstein_uhlenbeck(400, tau=0.5, random_state=0).trajectories[0]
     model = ks.Koopman().fit(data)

@@ -57,7 +57,7 @@ def predict(
         Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
         Without a kernel given, this is done for those rows and numbers of steps, above 1, whose
         forecast is twice as far from the middle of the stored states as the outermost of them;
-        a warning says so.
+        a warning says so, unless the model has warned of growth before.
 
     Returns
     -------

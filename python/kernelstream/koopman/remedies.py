@@ -132,7 +132,7 @@ def warn_of_constant_inputs(core: Any, acting: FloatArray, seen: set[str]) -> No
             continue
         seen.add("constant inputs")
         advise(
-            f"input {j} was {constant:.6g} in all rows learned, so that nothing is known of its "
+            f"input {j} is {constant:.6g} in all states stored, so that nothing is known of its "
             "effect, and forecasts do not depend on it: learn rows in which it varies"
         )
         return

@@ -92,7 +92,7 @@ def learn(
         if weights is not None and is_classifier(model):
             # A row of weight 0 may have any label.
             targets = np.where(weights[:, 0] > 0.0, targets, learner.classes_[0])
-        found, n_limited = learner._find_sentinel(targets), learner._core.n_limited
+        found, before = learner._find_sentinel(targets), _limited(learner)
         given, order = targets, None
         if learner._is_in_order(X, rows, targets, known) if shuffle is None else shuffle:
             order = shuffled(rows.shape[0])
@@ -104,8 +104,8 @@ def learn(
             predictions = learner._learn_rows(
                 rows, targets, weights, predict=predict, prequential=prequential
             )
-        limited = learner._core.latest_limited if learner._core.n_limited > n_limited else None
-        if found is not None and limited != (found.column, found.value):
+        limited = [] if _limited(learner) == before else learner._core.latest_limited
+        if found is not None and (found.column, found.value) not in limited:
             place = found.row if order is None else int(np.flatnonzero(order == found.row)[0])
             learner._outlier_at = n_before + place
         outlier_at = learner._outlier_at
@@ -118,6 +118,11 @@ def learn(
     if weights is not None and model._has_settings() and not model._warned_of_weights:
         model._warned_of_weights = warn_of_small_weights(weights)
     return predictions
+
+
+def _limited(learner: Any) -> tuple[int, list[tuple[int, float]]]:
+    """How many targets were winsorized, and the latest of them."""
+    return learner._core.n_limited, learner._core.latest_limited
 
 
 def _with_targets_of_others(model: Any, y: Any, classes: Any, known: NDArray[np.bool_]) -> Any:

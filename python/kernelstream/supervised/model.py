@@ -468,7 +468,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         return None
 
     def _warn_of_outliers(
-        self, targets: NDArray[Any], found: Sentinel | None, limited: tuple[int, float] | None
+        self, targets: NDArray[Any], found: Sentinel | None, limited: list[tuple[int, float]]
     ) -> None:
         """Warn once of what was found, and of the first target that was winsorized.
 
@@ -478,8 +478,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
             The targets of the call, in their order.
         found : Sentinel, optional
             What `_find_sentinel` gave for them.
-        limited : (int, float), optional
-            Output and target of the latest row that the call has learned winsorized.
+        limited : list of (int, float)
+            Outputs and targets of the latest that were learned winsorized, if the call has some.
         """
         del targets, found, limited
 

@@ -35,6 +35,9 @@ from kernelstream.supervised.model import KernelModel, Row
 
 __all__ = ["KernelRegressor"]
 
+# Rows before which no outlier is warned of.
+_FEWEST_TO_WARN = 100
+
 
 class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     """Kernel regression on a stream: one pass, constant memory, any number of targets.
@@ -147,8 +150,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     beyond 5 standard deviations of the recent ones and 30 of the errors is learned as if it were 5
     standard deviations of the errors from its prediction. The fourth and later of such in a row are
     learned as they are: they are a new level. In the warm-up, a single target (or one in 400)
-    beyond 30 standard deviations of the others is learned as the nearest of them, and counted again
-    at each refit. A warning reports the first one, and ``n_limited_`` counts them. Models whose
+    beyond 30 standard deviations of the others is learned as the nearest of them; each refit of the
+    warm-up decides and counts again. A warning reports the first one, from the 100th row on, and
+    ``n_limited_`` counts them. Weights of rows do not change what is an outlier. Models whose
     dictionary is frozen, and merged ones, learn targets as they are, so that merging is exact.
 
     ``sample_weight`` multiplies the loss of a row, in a single round. For `Ridge`, and
@@ -618,11 +622,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         return find_sentinel(numbers, self._sentinels_to_name)
 
     def _warn_of_outliers(
-        self, targets: NDArray[Any], found: Sentinel | None, limited: tuple[int, float] | None
+        self, targets: NDArray[Any], found: Sentinel | None, limited: list[tuple[int, float]]
     ) -> None:
         if found is not None:
             self._warned_of_sentinel = True
-            is_limited = limited == (found.column, found.value)
+            is_limited = (found.column, found.value) in limited
             learned, remedy = self._describe_learned(found, limited=is_limited)
             place = self._place_of_target(found.row, found.column)
             advise(
@@ -631,10 +635,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
                 SentinelWarning,
             )
             self._warned_of_limits |= is_limited
-        if limited is None or self._warned_of_limits:
+        # Few rows do not show what is ordinary.
+        if not limited or self._warned_of_limits or self.n_seen_ < _FEWEST_TO_WARN:
             return
         self._warned_of_limits = True
-        output, target = limited
+        output, target = limited[-1]
         rows = np.flatnonzero(self._encode(targets)[:, output] == target)
         place = self._place_of_target(rows[-1], output) if rows.size else "an earlier row"
         advise(

@@ -132,10 +132,11 @@ impl AdaptiveExperts {
         self.state.as_ref().map_or(0, |state| state.limits.limited)
     }
 
-    /// Output and target, as it came, of the latest of these rows, since the model was loaded.
+    /// Outputs and targets, as they came, of the latest of these rows since the model was loaded, each once, the latest
+    /// last.
     #[must_use]
-    pub fn latest_limited(&self) -> Option<(usize, f64)> {
-        self.state.as_ref().and_then(|state| state.limits.latest)
+    pub fn latest_limited(&self) -> Vec<(usize, f64)> {
+        self.state.as_ref().map_or_else(Vec::new, |state| state.limits.latest.clone())
     }
 
     /// Rows in the buffer (n, d), spread over the stream; `None` before the first.

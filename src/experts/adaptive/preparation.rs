@@ -105,8 +105,10 @@ impl Preparation {
         age: u64,
         slopes: impl Fn(ArrayView2<'_, f64>) -> Result<Array3<f64>>,
     ) -> Result<()> {
-        let (_, all) = self.leads();
-        let since = (age + all).saturating_sub(self.task.age);
+        let (catch_up, all) = self.leads();
+        // The rest at once, before they are needed.
+        let is_last = self.task.age <= age + catch_up;
+        let since = if is_last { u64::MAX } else { (age + all).saturating_sub(self.task.age) };
         let Some(mut taken) = self.taken.take() else { return Ok(()) };
         let Gradients { x, slopes: known, .. } = &mut taken.gradients;
         let due = usize::try_from(since).unwrap_or(usize::MAX).saturating_mul(GRADIENTS_AT_ONCE);

@@ -315,7 +315,7 @@ class Learning:
             self._warned_of_sentinel = True
             row = int(np.flatnonzero(learned)[found.row])
             name = self._session.columns.numeric_targets[found.column]
-            if self._session.model._core.latest_limited == (found.column, found.value):
+            if (found.column, found.value) in self._session.model._core.latest_limited:
                 becomes = "is learned as the nearest ordinary value"
             else:
                 clipped = ", or winsorized" if self._options.experts else ""

@@ -72,6 +72,8 @@ class Paths:
             "plot": self.plot,
         }
         check_outputs([*tables, ("from", self.begun_from)], outputs, ("save", "checkpoint"))
+        if self.compact and self.save is None:
+            raise ValueError("--compact makes the file of --save smaller: give --save MODEL too")
         check_ending(self.predict_to)
 
 
