@@ -12,6 +12,8 @@ rows before, or as 0 with ``absent="zero"``, which suits counts of words and one
 
 from __future__ import annotations
 
+import json
+import math
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -103,9 +105,9 @@ class _OnDicts:
 
     @property
     def _raw_memory_usage(self) -> int:
-        """Bytes of the objects of Python, and of what the core knows, as its file holds it."""
+        """Bytes of the objects of Python, and of the numbers that the core holds."""
         held = cast(int, super()._raw_memory_usage)  # type: ignore[misc]
-        return held + (0 if self._model is None else len(self._model._core.to_bytes()))
+        return held + (0 if self._model is None else _held(self._model._core.to_bytes()))
 
     def _learn(self, x: Features, target: Any, w: float = 1.0, *, fits: bool = True) -> None:
         """Learn one row; unless it `fits`, the model has no room for its target."""
@@ -225,6 +227,23 @@ class _OnDicts:
     def _predicted(self, X: Any) -> NDArray[Any] | None:
         """Predict the rows of a data frame; None before anything was learned."""
         return None if self._model is None else self._model.predict(self._frame(X))
+
+
+def _held(file: bytes) -> int:
+    """Bytes of the arrays in a model file, where each number has eight."""
+    start = 8 + int.from_bytes(file[:8], "little")
+    total = start
+    for name, array in json.loads(file[8:start]).items():
+        if name == "__metadata__":
+            continue
+        first, last = (start + offset for offset in array["data_offsets"])
+        if array["dtype"] != "U8":
+            total += 8 * math.prod(array["shape"])
+        elif file[first + 8 : first + 9] == b"{":
+            total += _held(file[first:last])
+        else:
+            total += last - first
+    return total
 
 
 def _texts_of(features: Iterable[Hashable], kept: Iterable[Kept]) -> dict[Hashable, Any]:

@@ -196,6 +196,11 @@ impl Limits {
         })
     }
 
+    /// Whether no target of the next row has to be checked.
+    pub fn are_ordinary(&self, y: &[f64]) -> bool {
+        self.known.iter().zip(y).all(|(known, y)| known.is_ordinary(*y, &self.params))
+    }
+
     /// The target to learn, given its prediction.
     pub fn limited(&self, output: usize, made: f64, target: f64) -> f64 {
         self.known.get(output).map_or(target, |known| known.limited(made, target, &self.params))

@@ -22,8 +22,7 @@ pub(super) struct Learned {
 impl<M: AsModel> Table<M> {
     /// Whether no target of a row has to be checked.
     pub(super) fn are_ordinary(&self, y: &[f64]) -> bool {
-        let limits = self.limits.as_ref().filter(|limits| limits.are_known());
-        limits.is_none_or(|limits| limits.first_extraordinary(one_row(y), None).is_none())
+        self.limits.as_ref().is_none_or(|limits| limits.are_ordinary(y))
     }
 
     /// Learns features and targets, in blocks that end at targets that have to be checked, each of

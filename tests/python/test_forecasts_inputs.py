@@ -445,7 +445,7 @@ def test_an_input_that_was_constant_has_no_effect_and_is_warned_of(walks, rows, 
     nearly = constant * (1.0 + 1e-11 * rng(2).normal(size=rows))
     live = ks.Forecaster(HORIZONS).fit(states[:, None], inputs=nearly)
     known = live.forecast(inputs=np.full(LONGEST, constant))
-    with pytest.warns(KernelstreamWarning, match="input 0 was .* nothing is known of its effect"):
+    with pytest.warns(KernelstreamWarning, match="input 0 is .* nothing is known of its effect"):
         changed = live.forecast(inputs=np.full(LONGEST, constant + 3.0))
     np.testing.assert_array_equal(changed, known)
     live.forecast(inputs=np.full(LONGEST, constant - 100.0))  # warned of once

@@ -436,7 +436,7 @@ def test_an_input_that_was_constant_has_no_effect_and_is_warned_of(rows, constan
     x = np.random.default_rng(0).normal(size=(rows, 1))
     model = ks.Koopman(n_inputs=1).fit(x, 0.8 * x + 20.0, inputs=np.full((rows, 1), constant))
     known = model.predict(x[:3], 2, inputs=np.full((3, 1), constant))
-    with pytest.warns(KernelstreamWarning, match="input 0 was .* nothing is known of its effect"):
+    with pytest.warns(KernelstreamWarning, match="input 0 is .* nothing is known of its effect"):
         changed = model.predict(x[:3], 2, inputs=np.full((3, 1), constant + 3.0))
     np.testing.assert_array_equal(changed, known)
     # One row in which it varies suffices.

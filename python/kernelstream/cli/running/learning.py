@@ -353,8 +353,10 @@ class Learning:
         """Save the model; raise an error with the reason if that fails."""
         try:
             # A checkpoint is continued as if nothing had happened.
-            compact = self._paths.compact and path != self._paths.checkpoint
-            self._session.save(path, compact=compact)
+            if self._paths.compact and path != self._paths.checkpoint:
+                self._session.save(path, compact=True)
+            else:
+                self._session.save(path)
         except OSError as error:
             return re.sub(r" \(os error.*", "", str(error))
         return ""
