@@ -1,6 +1,6 @@
 //! The interface of all models.
 
-use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis};
 
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,13 @@ pub trait Model: Send + Sync {
     /// Learns one row.
     fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
         self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ())
+    }
+
+    /// [`learn_one`](Self::learn_one), with its prediction before it is learned, written to `made`, which has a place
+    /// for each output.
+    fn predict_and_learn_one(&mut self, x: &[f64], y: &[f64], made: &mut [f64]) -> Result<()> {
+        let made = ArrayViewMut1::from(made).insert_axis(Axis(0));
+        self.learn_while(one_row(x), one_row(y), None, Some(made), &mut |_| true).map(|_| ())
     }
 
     /// The prediction for one row (p).

@@ -1,6 +1,6 @@
 //! A stream learner.
 
-use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
 
 use super::head::{HEAVY, Head};
 use super::schedule::{BLOCK, Schedule};
@@ -151,14 +151,12 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
     }
 
     fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
-        let (rows, targets) = (one_row(x), one_row(y));
-        self.check(rows, targets, None)?;
-        let before = self.snapshot(1, None);
-        let learned = self.begin(x.len(), y.len()).and_then(|()| {
-            self.seen.hold(rows.row(0), targets.row(0));
-            self.learn_row(1.0, &mut Prequential::default())
-        });
-        learned.map(|_| ()).inspect_err(|_| self.restore(before))
+        self.learn_single(x, y, Prequential::default())
+    }
+
+    fn predict_and_learn_one(&mut self, x: &[f64], y: &[f64], made: &mut [f64]) -> Result<()> {
+        let made = ArrayViewMut1::from(made).insert_axis(Axis(0));
+        self.learn_single(x, y, Prequential::predictions(Some(made)))
     }
 
     /// Predictions for rows `x` (n, d) in the current state (n, p).

@@ -8,7 +8,9 @@ use super::schedule::Pace;
 use crate::basis::{AsBasis, Basis as _, BasisBlocks as _, BasisGrowth as _};
 use crate::error::Result;
 use crate::learner::AsLearner;
+use crate::model::Model as _;
 use crate::uncertainty::Prequential;
+use crate::validate::one_row;
 
 /// Outcome of the latest rows.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +85,23 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         // The state for a later call must not depend on expectations of this one.
         self.basis.as_basis_mut().prefetch_rows(x.slice(s![..0, ..]));
         Ok(i)
+    }
+
+    /// Learns one row by itself, with its prequential answers. On an error nothing has changed.
+    pub(super) fn learn_single(
+        &mut self,
+        x: &[f64],
+        y: &[f64],
+        mut prequential: Prequential<'_>,
+    ) -> Result<()> {
+        let (rows, targets) = (one_row(x), one_row(y));
+        self.check(rows, targets, None)?;
+        let before = self.snapshot(1, None);
+        let learned = self.begin(x.len(), y.len()).and_then(|()| {
+            self.seen.hold(rows.row(0), targets.row(0));
+            self.learn_row(1.0, &mut prequential)
+        });
+        learned.map(|_| ()).inspect_err(|_| self.restore(before))
     }
 
     /// How the learner processes rows.

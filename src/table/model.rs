@@ -496,11 +496,9 @@ impl<M: AsModel> Model for Table<M> {
                 let (both, _) = scratch.prepare(2 * p);
                 let (signs, outputs) = both[..2 * p].split_at_mut(p);
                 labels.signs_of(y[0], signs);
-                let signs = one_row(signs);
-                let mut outputs = ArrayViewMut1::from(outputs).insert_axis(Axis(0));
-                let prequential = Some(outputs.view_mut());
-                model.learn_while(one_row(features), signs, None, prequential, &mut |_| true)?;
-                labels.follow(outputs, (one_row(y), signs), None);
+                model.predict_and_learn_one(features, signs, outputs)?;
+                let outputs = ArrayViewMut1::from(outputs).insert_axis(Axis(0));
+                labels.follow(outputs, (one_row(y), one_row(signs)), None);
                 Ok(())
             })
         })?;

@@ -1,6 +1,6 @@
 //! Targets that are numbers, of which outliers are winsorized.
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
 use super::Table;
 use crate::error::Result;
@@ -9,7 +9,6 @@ use crate::linalg::with_scratch;
 use crate::model::{AsModel, CompleteModel, Model as _};
 use crate::online::winsorizer::Limits;
 use crate::uncertainty::Prequential;
-use crate::validate::one_row;
 
 /// What became of the rows of a call.
 pub(super) struct Learned {
@@ -120,10 +119,10 @@ pub(super) fn learn_one<M: CompleteModel + ?Sized>(
     let Some(limits) = limits.filter(|limits| limits.are_known()) else { return model.learn_one(x, y) };
     with_scratch(|scratch| {
         let (made, _) = scratch.prepare(y.len());
-        let mut made = ArrayViewMut1::from(&mut made[..y.len()]).insert_axis(Axis(0));
-        model.learn_while(one_row(x), one_row(y), None, Some(made.view_mut()), &mut |_| true)?;
+        let made = &mut made[..y.len()];
+        model.predict_and_learn_one(x, y, made)?;
         let targets = ArrayView1::from(y);
-        limits.meet_followed(made.row(0), (targets, targets), 1.0);
+        limits.meet_followed(ArrayView1::from(&*made), (targets, targets), 1.0);
         Ok(())
     })
 }
