@@ -739,10 +739,43 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
         assert_eq!(said, other);
     }
     assert!(TreeStage::read((3, 1), 1999, &spec, &from).is_err());
-    let mut wide = TreeStage::new(3000, 1, &AdaptiveSpec::default());
+    let default = AdaptiveSpec::default();
+    assert!([8, 100, 300].iter().all(|features| TreeStage::new(*features, 1, &default).capacity() > 20_000));
+    let mut wide = TreeStage::new(3000, 1, &default);
     wide.predict(std::iter::repeat_n(0.5, 3000), &[0.0], &mut said);
     (0..400).for_each(|t| wide.learn(t, &said, (&[1.0], &[1.0]), 1.0));
     assert!(!wide.is_grown());
+}
+
+#[test]
+fn trees_of_a_former_file_continue_with_fewer_rows() {
+    // Of 1,000 columns a former file has 2,064 rows.
+    let mut spec = AdaptiveSpec::default();
+    spec.params.trees.max_rows = 2064;
+    spec.params.trees.forest_trees = 1;
+    let row = |t: u64| (0..1000).map(move |k| normal(k, t));
+    let learn = |trees: &mut TreeStage, rows: std::ops::Range<u64>| {
+        let mut said = Predicted::default();
+        for t in rows {
+            trees.predict(row(t), &[0.0], &mut said);
+            trees.learn(t, &said, (&[normal(0, t)], &[1.0]), 1.0);
+        }
+    };
+    let mut former = TreeStage::new(1000, 1, &spec);
+    learn(&mut former, 0..2200);
+    let write = |trees: &TreeStage| {
+        let mut out = crate::persist::Writer::default();
+        trees.write(&mut out);
+        out.finish("trees", serde_json::Value::Null, serde_json::Value::Null).unwrap()
+    };
+    let bytes = write(&former);
+    spec.params.trees.max_rows = AdaptiveSpec::default().params.trees.max_rows;
+    let from = crate::persist::Reader::open(&bytes).unwrap();
+    let mut again = TreeStage::read((1000, 1), 2200, &spec, &from).unwrap();
+    assert_eq!(again.capacity(), 2064);
+    learn(&mut former, 2200..2210);
+    learn(&mut again, 2200..2210);
+    assert!(write(&again) == write(&former));
 }
 
 /// Streams whose scheduled refits are prepared: numbers, labels, and several targets; in random order, by a column, by the

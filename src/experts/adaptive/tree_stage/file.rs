@@ -1,6 +1,6 @@
 //! The trees in a model file.
 
-use super::{Combination, GIVEN_UP, TERMS, TreeStage};
+use super::{Combination, FORMER_NUMBERS, FORMER_ROWS, GIVEN_UP, TERMS, TreeStage, rows_within};
 use crate::error::{Error, Result};
 use crate::experts::adaptive::AdaptiveSpec;
 use crate::experts::adaptive::log_trees::LogTrees;
@@ -72,8 +72,13 @@ impl TreeStage {
         let (n, width) = (new.rows.numbers.len(), new.stored_width());
         new.rows.values = from.table("trees.rows", n, width)?;
         let forest = spec.params.trees.forest_trees.min(grown);
+        // In former files the reservoir had fewer rows, with which it continues.
+        let former = rows_within(FORMER_NUMBERS, (features, outputs)).min(FORMER_ROWS);
+        let fits = |capacity: &usize| age.min(*capacity as u64) == n as u64;
+        let capacity = [new.capacity, former.min(new.capacity)].into_iter().find(fits);
+        new.capacity = capacity.unwrap_or(0);
         let sound = age <= met
-            && age.min(new.capacity as u64) == n as u64
+            && capacity.is_some()
             && fitted <= age
             && grown <= new.due_in_groups(u64::MAX)
             && trees == forest
