@@ -424,7 +424,19 @@ impl Koopman {
     /// Pairs received so far.
     #[getter]
     fn n_seen(&self, py: Python<'_>) -> PyResult<u64> {
-        Ok(self.model.read(py)?.operator().n_seen())
+        Ok(self.model.read(py)?.n_seen())
+    }
+
+    /// Pairs left out so far because of an outlying state.
+    #[getter]
+    fn n_left_out(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.model.read(py)?.n_left_out())
+    }
+
+    /// Component and value of the first outlying state.
+    #[getter]
+    fn first_outlier(&self, py: Python<'_>) -> PyResult<Option<(usize, f64)>> {
+        Ok(self.model.read(py)?.first_outlier())
     }
 
     /// Pairs that wait in the replay buffer.

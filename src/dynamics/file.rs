@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::candidates::{Candidates, WIDEST};
 use super::driven::Driven;
 use super::forecaster::Forecaster;
+use super::outliers::Outliers;
 use super::readouts::Readouts;
 use super::selection::{is_chosen, tolerance_of};
 use super::{Dynamics, DynamicsSpec, Units};
@@ -34,6 +35,9 @@ impl Dynamics {
         self.units.write(&mut out);
         if let Some(warm_up) = &self.warm_up {
             warm_up.write(&mut out);
+        }
+        if let Some(outliers) = &self.outliers {
+            outliers.write(&mut out);
         }
         if let Some(tail) = &self.tail {
             let numbers: Vec<f64> = tail.iter().copied().collect();
@@ -78,6 +82,9 @@ impl Dynamics {
         if !whole || !model.units.suits(width) {
             return Err(Error::file("the states of its operator have another width than their scale"));
         }
+        if model.outliers.is_some() {
+            model.outliers = Some(Outliers::read(width.unwrap_or(0) / spec.delays.blocks(), from)?);
+        }
         model.warm_up = from.has("warm_up.x").then(|| model.read_warm_up(from)).transpose()?;
         if let Some(forecaster) = &mut model.forecaster {
             let examples = model.warm_up.is_some();
@@ -121,7 +128,7 @@ impl Dynamics {
 
     fn read_warm_up(&self, from: &Reader<'_>) -> Result<WarmUp<()>> {
         let wrong = || Error::file("warm_up.x and warm_up.y are not the pairs that its operator has learned");
-        let n = usize::try_from(self.operator.n_seen()).map_err(|_| wrong())?;
+        let n = usize::try_from(self.n_seen()).map_err(|_| wrong())?;
         let width = self.operator.n_features().unwrap_or(0);
         let mut warm_up = WarmUp::new(());
         warm_up.read(from, n, if n == 0 { 0 } else { width + self.operator.n_controls() })?;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ndarray::{ArrayView1, ArrayView2, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 
 use super::candidates::Candidates;
 use super::learned::DelayEmbedding;
@@ -126,7 +126,42 @@ impl Dynamics {
         (turns || several || !self.is_plain() && x.nrows() > 1).then(|| self.clone())
     }
 
+    /// Learns pairs, without those that have an outlying state.
     fn learn_part(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        should_continue: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        let Some(before) = &self.outliers else {
+            return self.learn_all(x, next, weights, should_continue);
+        };
+        let mut after = before.clone();
+        let learned = match after.meet(x, next) {
+            None => self.learn_all(x, next, weights, should_continue)?,
+            Some(rows) => {
+                let row = |i: usize| rows.get(i).copied().unwrap_or(x.nrows());
+                let (x, next, weights) = selected(x, next, weights, &rows);
+                let weights = weights.as_ref().map(|weights| weights.view());
+                let learned = if rows.is_empty() {
+                    0
+                } else {
+                    self.learn_all(x.view(), next.view(), weights, &mut |i| should_continue(row(i)))
+                        .map_err(|error| at_row_of(error, &rows))?
+                };
+                row(learned)
+            }
+        };
+        if learned == x.nrows() {
+            self.outliers = Some(after);
+        } else if let Some(outliers) = &mut self.outliers {
+            outliers.meet(x.slice(s![..learned, ..]), next.slice(s![..learned, ..]));
+        }
+        Ok(learned)
+    }
+
+    fn learn_all(
         &mut self,
         x: ArrayView2<'_, f64>,
         next: ArrayView2<'_, f64>,
@@ -173,17 +208,29 @@ impl Dynamics {
         Ok(())
     }
 
-    /// Selects scale and parameters by the stored pairs, and learns these.
+    /// Selects scale and parameters by the stored pairs without outliers, and learns these.
     fn learn_again(&mut self) -> Result<()> {
         let Some(warm_up) = &self.warm_up else { return Ok(()) };
         let (x, next, weights) = warm_up.rows();
+        let width = next.ncols() / self.spec.delays.blocks();
+        let mut outliers = self.outliers.clone();
+        let rows = outliers.as_mut().and_then(|outliers| outliers.restart(x, next, width));
+        let chosen = rows.as_ref().map(|rows| selected(x, next, Some(weights), rows));
+        let (x, next, weights) = match &chosen {
+            Some((x, next, Some(weights))) => (x.view(), next.view(), weights.view()),
+            _ => (x, next, weights),
+        };
         let weights = weights.iter().any(|weight| weight.to_bits() != 1.0_f64.to_bits()).then_some(weights);
         let chosen = selection::choose(&self.spec, x, next)?;
         let mut operator = chosen.operator.build()?;
         let units = chosen.units;
         let (here, there) = (units.scaled(x), units.scaled(next));
         let learned = operator
-            .learn_weighted_while(here.view(), there.view(), weights, |_| interrupt::check().is_ok())?;
+            .learn_weighted_while(here.view(), there.view(), weights, |_| interrupt::check().is_ok())
+            .map_err(|error| match &rows {
+                Some(rows) => at_row_of(error, rows),
+                None => error,
+            })?;
         if learned < x.nrows() {
             return Err(Error::Interrupted);
         }
@@ -196,7 +243,7 @@ impl Dynamics {
                 &self.spec.params,
             )?;
         }
-        (self.operator, self.units) = (operator, units);
+        (self.operator, self.units, self.outliers) = (operator, units, outliers);
         if let Some(driven) = &mut self.driven {
             driven.forget();
             self.candidates.iter_mut().for_each(Candidates::renew_operator);
@@ -240,4 +287,25 @@ impl Dynamics {
     pub fn drain_while(&mut self, should_continue: impl FnMut() -> bool) -> Result<bool> {
         self.operator.flush_while(should_continue)
     }
+}
+
+/// These rows of pairs and of their weights.
+fn selected(
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+    weights: Option<ArrayView1<'_, f64>>,
+    rows: &[usize],
+) -> (Array2<f64>, Array2<f64>, Option<Array1<f64>>) {
+    let weights = weights.map(|weights| weights.select(Axis(0), rows));
+    (x.select(Axis(0), rows), next.select(Axis(0), rows), weights)
+}
+
+/// An error in one of these rows, by its number among all.
+fn at_row_of(mut error: Error, rows: &[usize]) -> Error {
+    if let Some(row) = error.row_mut()
+        && let Some(at) = rows.get(*row)
+    {
+        *row = *at;
+    }
+    error
 }

@@ -1,6 +1,7 @@
 //! Merging of dynamics learned in several places.
 
 use super::Dynamics;
+use super::outliers::Outliers;
 use crate::error::{Error, Result};
 use crate::model::{Merge, PartOrder};
 use crate::validate::check_alike;
@@ -33,6 +34,9 @@ impl Merge for Dynamics {
         }
         let mut merged = Self { tail: None, ..(*first).clone() };
         merged.operator.join(&rest.iter().map(|part| &part.operator).collect::<Vec<_>>(), order)?;
+        if let Some(outliers) = &mut merged.outliers {
+            rest.iter().filter_map(|part| part.outliers.as_ref()).for_each(|part| outliers.add_count(part));
+        }
         Ok(merged)
     }
 
@@ -43,6 +47,7 @@ impl Merge for Dynamics {
         frozen.settle()?;
         frozen.operator.freeze_dictionary()?;
         frozen.tail = None;
+        frozen.outliers.iter_mut().for_each(Outliers::forget_count);
         *self = frozen;
         Ok(())
     }

@@ -21,6 +21,7 @@ mod learning;
 mod merge;
 mod mixed;
 mod modes;
+mod outliers;
 mod params;
 mod pending;
 mod posterior;
@@ -50,6 +51,7 @@ use crate::persist::check_params;
 use candidates::Candidates;
 use driven::Driven;
 use forecaster::Forecaster;
+use outliers::Outliers;
 
 /// The Koopman operator of a system, from raw states.
 ///
@@ -84,6 +86,8 @@ pub struct Dynamics {
     units: Units,
     /// `None` after the warm-up, or if it has nothing to determine.
     warm_up: Option<WarmUp<()>>,
+    /// Pairs with outlying states, which are left out where states are scaled, except by a forecaster.
+    outliers: Option<Outliers>,
     /// End of the trajectory of the latest call, if it was one, in the user's units.
     tail: Option<Array2<f64>>,
     /// Mixtures of forecasts, if there are horizons.
@@ -113,6 +117,7 @@ impl Dynamics {
         check_params(&spec.params)?;
         let operator = spec.operator.build()?;
         let warm_up = spec.learns_first().then(|| WarmUp::new(()));
+        let outliers = (spec.standardize && spec.horizons.is_empty()).then(Outliers::new);
         let forecaster = spec.forecaster(&operator)?;
         // In the form that the operator serializes, so that it survives a file.
         let spec = DynamicsSpec { operator: operator.spec().clone(), ..spec };
@@ -120,6 +125,7 @@ impl Dynamics {
             operator,
             units: Units::default(),
             warm_up,
+            outliers,
             tail: None,
             forecaster,
             driven: spec.driven(),
@@ -218,6 +224,7 @@ impl From<Koopman> for Dynamics {
             operator,
             units: Units::default(),
             warm_up: None,
+            outliers: None,
             tail,
             forecaster: None,
             driven: None,

@@ -6,8 +6,13 @@
 //! the next rows by a factor of 1.4, so that targets that stay on another scale are followed within
 //! tens of rows, and where several in a row are beyond it, at once if asked. Outliers of a sample
 //! are detected relative to the rest of the sample.
+//!
+//! For pairs of successive states of a system each state is the prediction of the other, and a pair
+//! with an outlier is left out.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use std::collections::HashSet;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -52,6 +57,10 @@ const LATEST: usize = 16;
 /// Fewest rows of a sample that give limits.
 const FEWEST: usize = 8;
 
+/// Fewest pairs of successive states that give limits: 40 deviations of fewer are no outlier of a
+/// system that begins slowly.
+const FEWEST_PAIRS: usize = 16;
+
 /// Statistics of the targets of an output.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
@@ -92,6 +101,55 @@ impl Known {
             return target;
         }
         winsorized(target, made, self.deviation(), params)
+    }
+
+    /// Statistics of a component of states and the next of each, without this number of outlying
+    /// states: deviations from the median, and steps.
+    fn of_pairs(x: ArrayView1<'_, f64>, next: ArrayView1<'_, f64>, n_outliers: usize) -> Self {
+        let mut values: Vec<f64> = x.iter().chain(next).copied().collect();
+        let middle = values.len() / 2;
+        let median = *values.select_nth_unstable_by(middle, f64::total_cmp).1;
+        // Mean square of the smaller numbers; a state is in two pairs, and at both ends of a step.
+        let square = |mut sizes: Vec<f64>| {
+            let count = sizes.len() - 2 * n_outliers;
+            let smaller = sizes.select_nth_unstable_by(count, f64::total_cmp).0;
+            smaller.iter().map(|size| size * size).sum::<f64>() / count as f64
+        };
+        Self {
+            rows: next.len() as f64,
+            mean: median,
+            variance: square(values.iter().map(|value| (value - median).abs()).collect()),
+            square: square(x.iter().zip(next).map(|(x, next)| (next - x).abs()).collect()),
+            run: 0,
+        }
+    }
+
+    /// The one of two successive values that is beyond the limits, if the other is ordinary.
+    fn outlier_of(&self, x: f64, next: f64, params: &WinsorizerParams) -> Option<f64> {
+        let is_outlier = |value: f64, other: f64| {
+            !self.is_ordinary(value, params)
+                && self.is_ordinary(other, params)
+                && winsorized(value, other, self.deviation(), params).to_bits() != value.to_bits()
+        };
+        [(next, x), (x, next)]
+            .into_iter()
+            .find(|(value, other)| is_outlier(*value, *other))
+            .map(|(value, _)| value)
+    }
+
+    /// The extraordinary values of pairs that have no outlier: the system stays at them for longer
+    /// than one state.
+    fn visited<'a>(
+        &self,
+        pairs: impl Iterator<Item = (&'a f64, &'a f64)>,
+        params: &WinsorizerParams,
+    ) -> HashSet<u64> {
+        pairs
+            .filter(|(x, next)| self.outlier_of(**x, **next, params).is_none())
+            .flat_map(|(x, next)| [*x, *next])
+            .filter(|value| !self.is_ordinary(*value, params))
+            .map(f64::to_bits)
+            .collect()
     }
 
     /// Number of consecutive rows beyond the limits, with this one.
@@ -286,6 +344,92 @@ impl Limits {
         out
     }
 
+    /// Restarts from a sample of states and the next of each, both with this number of components
+    /// before their delays, and returns in each row an outlying state, as
+    /// [`outlier_of_pair`](Self::outlier_of_pair) does. A value that is also in a pair that is
+    /// learned is none: the system stayed there. Few pairs give no limits.
+    pub fn restart_pairs(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        width: usize,
+    ) -> Vec<Option<(usize, f64)>> {
+        let n = next.nrows();
+        (self.limited, self.latest) = (0, Vec::new());
+        self.known.clear();
+        if n < FEWEST_PAIRS {
+            return vec![None; n];
+        }
+        let n_outliers = (n / self.params.rare).max(1);
+        self.known = (0..width).map(|c| Known::of_pairs(x.column(c), next.column(c), n_outliers)).collect();
+        let visited: Vec<HashSet<u64>> = (0..width)
+            .map(|c| {
+                let known = &self.known[c];
+                let delays = (c..next.ncols()).step_by(width);
+                let pairs = delays.flat_map(|c| x.column(c).into_iter().zip(next.column(c)));
+                let visited = known.visited(pairs, &self.params);
+                let outliers = x.column(c).into_iter().zip(next.column(c)).filter(|(x, next)| {
+                    let outlier = known.outlier_of(**x, **next, &self.params);
+                    outlier.is_some_and(|value| !visited.contains(&value.to_bits()))
+                });
+                // A state is in two pairs. More are the distribution of the component.
+                if outliers.count() > 2 * n_outliers || known.are_equal() {
+                    self.known[c].variance = f64::MAX;
+                }
+                visited
+            })
+            .collect();
+        let found: Vec<Option<(usize, f64)>> = (0..n)
+            .map(|i| {
+                self.outlier_besides(x.row(i), next.row(i), |c, value| visited[c].contains(&value.to_bits()))
+            })
+            .collect();
+        let kept: Vec<usize> = (0..n).filter(|i| found[*i].is_none()).collect();
+        self.limited = (n - kept.len()) as u64;
+        for (c, known) in self.known.iter_mut().enumerate() {
+            let unlimited = known.variance.to_bits() == f64::MAX.to_bits();
+            let pairs = || kept.iter().map(|i| (x[(*i, c)], next[(*i, c)]));
+            let rows = kept.len() as f64;
+            let mean = pairs().map(|(_, next)| next).sum::<f64>() / rows;
+            let variance = pairs().map(|(_, next)| (next - mean).powi(2)).sum::<f64>() / rows;
+            let square = pairs().map(|(x, next)| (next - x).powi(2)).sum::<f64>() / rows;
+            let unlimited = unlimited && variance > ROUNDING * ROUNDING * mean * mean;
+            let variance = if unlimited { f64::MAX } else { variance };
+            *known = Known { rows, mean, variance, square, run: 0 };
+        }
+        found
+    }
+
+    /// The component and value of a state of a pair, or of its delays, that is an outlier: beyond the
+    /// limits, where the other state, which is its prediction, is ordinary. None before the first
+    /// limits.
+    pub fn outlier_of_pair(&self, x: ArrayView1<'_, f64>, next: ArrayView1<'_, f64>) -> Option<(usize, f64)> {
+        self.outlier_besides(x, next, |_, _| false)
+    }
+
+    fn outlier_besides(
+        &self,
+        x: ArrayView1<'_, f64>,
+        next: ArrayView1<'_, f64>,
+        is_excepted: impl Fn(usize, f64) -> bool,
+    ) -> Option<(usize, f64)> {
+        // Inputs that follow the state `x` are not compared.
+        x.iter().zip(next).zip(self.known.iter().enumerate().cycle()).find_map(|((x, next), (c, known))| {
+            let value = known.outlier_of(*x, *next, &self.params)?;
+            (!is_excepted(c, value)).then_some((c, value))
+        })
+    }
+
+    /// Records a pair of successive states, and whether it is left out because of an outlier.
+    pub fn meet_pair(&mut self, x: ArrayView1<'_, f64>, next: ArrayView1<'_, f64>, is_left_out: bool) {
+        let width = self.known.len();
+        let (x, next) = (x.slice_move(s![..width]), next.slice_move(s![..width]));
+        let limited = self.limited + u64::from(is_left_out);
+        let learned = if is_left_out { Array1::from(self.followed(Some(x), next)) } else { next.to_owned() };
+        self.meet_followed(x, (next, learned.view()), 1.0);
+        self.limited = limited;
+    }
+
     /// Records a target as it was learned, and its error before clipping.
     pub fn meet(&mut self, output: usize, target: f64, error: f64, weight: f64) {
         if let Some(known) = self.known.get_mut(output) {
@@ -425,6 +569,51 @@ mod tests {
             limits.meet_followed(made.view(), (target.view(), learned.view()), 1.0);
         }
         assert!(limits.limited <= 1, "{}", limits.limited);
+    }
+
+    /// States of a wave, in rows `outliers` others, and the limits of a sample of their pairs.
+    fn limits_of_pairs(outliers: &[(usize, f64)]) -> (Limits, Vec<usize>) {
+        let mut states = Array2::from_shape_fn((501, 1), |(i, _)| (0.3 * i as f64).sin());
+        for (row, value) in outliers {
+            states[(*row, 0)] = *value;
+        }
+        let params = WinsorizerParams { outlier: 40.0, ordinary: 40.0, ..WinsorizerParams::default() };
+        let mut limits = Limits::new(params);
+        let found = limits.restart_pairs(states.slice(s![..-1, ..]), states.slice(s![1.., ..]), 1);
+        let rows: Vec<usize> = (0..500).filter(|row| found[*row].is_some()).collect();
+        assert_eq!(limits.limited, rows.len() as u64);
+        (limits, rows)
+    }
+
+    #[test]
+    fn pairs_of_a_single_outlier_are_left_out_and_those_of_a_stay_learned() {
+        assert_eq!(limits_of_pairs(&[(20, -9999.0)]).1, [19, 20]);
+        assert_eq!(limits_of_pairs(&[(0, 50.0)]).1, [0]);
+        assert_eq!(limits_of_pairs(&[(500, 50.0)]).1, [499]);
+        for rows in [[(20, 7.0), (30, -7.0)], [(20, -9999.0), (21, -9999.0)], [(20, -9999.0), (21, 8000.0)]] {
+            assert!(limits_of_pairs(&rows).1.is_empty(), "{rows:?}");
+        }
+        // More than one in 400.
+        assert!(limits_of_pairs(&[(20, -9999.0), (300, 8000.0)]).1.is_empty());
+        let (mut limits, _) = limits_of_pairs(&[(20, -9999.0)]);
+        let outlier = |limits: &Limits, x: f64, next: f64| {
+            let [x, next] = [x, next].map(|value| Array1::from_elem(1, value));
+            limits.outlier_of_pair(x.view(), next.view())
+        };
+        assert_eq!(outlier(&limits, 0.5, 1e6), Some((0, 1e6)));
+        assert_eq!(outlier(&limits, -99.0, 0.5), Some((0, -99.0)));
+        assert_eq!(outlier(&limits, 0.5, 20.0), None);
+        assert_eq!(outlier(&limits, 1e6, -1e6), None);
+        // Several in a row widen the limits.
+        let [near, far] = [0.5, 30.0].map(|value| Array1::from_elem(1, value));
+        let is_left_out = |limits: &mut Limits| {
+            let found = limits.outlier_of_pair(near.view(), far.view()).is_some();
+            limits.meet_pair(near.view(), far.view(), found);
+            found
+        };
+        let left_out = (0..20).filter(|_| is_left_out(&mut limits)).count();
+        assert!((1..5).contains(&left_out), "{left_out}");
+        assert_eq!(limits.limited, 2 + left_out as u64);
     }
 
     #[test]

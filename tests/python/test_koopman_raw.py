@@ -94,7 +94,7 @@ def test_standardization_equals_scaling_by_hand() -> None:
     np.testing.assert_allclose(model.residuals(x, after, 3), held, atol=1e-7)
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.SentinelWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.OutlierWarning")
 def test_an_outlier_does_not_set_the_scale() -> None:
     T = kelvin()
     T[70, 0] = 1e12

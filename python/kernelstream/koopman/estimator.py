@@ -48,6 +48,7 @@ from kernelstream.koopman.queries import (
 from kernelstream.koopman.remedies import warn_of_growth, warn_of_other_units
 from kernelstream.koopman.times import LastTimes, Reading, last_times, state_of_times
 from kernelstream.koopman.trajectories import (
+    LearnedStates,
     check_lengths,
     check_states,
     flat_weights,
@@ -56,6 +57,7 @@ from kernelstream.koopman.trajectories import (
     rows_of_states,
     trajectories_as_given,
     warn_of_codes,
+    warn_of_outliers,
     weights_of_pairs,
 )
 
@@ -195,14 +197,26 @@ class Koopman(
         the next state.
     n_seen_ : int
         Number of pairs received.
+    n_left_out_ : int
+        Number of these that were left out because one of their states is an outlier: see the Notes.
     n_pending_ : int
-        Number of these in the buffer of a `Replay`, not yet learned.
+        Number of pairs in the buffer of a `Replay`, not yet learned.
     n_stored_ : int
         Number of stored states.
     n_features_in_ : int
         Number of components of a state.
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
         Column names, if the first states were a data frame.
+
+    Notes
+    -----
+    Where states are scaled, a single outlying state, such as a sensor's code for a missing value,
+    does not set scale and bandwidth, and the pairs that contain it are left out, as at a gap. From
+    the 16th pair on, a state is an outlier if one of its components is more than 40 deviations from
+    its mean, and more than 40 root mean square steps from the other state of the pair, which is
+    not that far from the mean. States that the system stays near are learned: after the warm-up
+    without the pair that leads there and the one that leads back. If more than one in 400
+    states of the warm-up are outliers, all are learned.
 
     References
     ----------
@@ -306,14 +320,14 @@ class Koopman(
         with self._learning(reset=True) as model:
             X, X_next = states_of(X, X_next, whole_number("lag", self.lag))
             if X_next is None:
-                model._learn_trajectories(
+                learned = model._learn_trajectories(
                     X, inputs, continued=False, weights=sample_weight, verbose=verbose
                 )
             else:
-                model._learn_pairs(X, X_next, inputs, sample_weight, verbose=verbose)
+                learned = model._learn_pairs(X, X_next, inputs, sample_weight, verbose=verbose)
             model._core.flush()
         self._warned().clear()
-        self._warn(sample_weight)
+        self._warn(learned, sample_weight)
         return self
 
     def partial_fit(
@@ -358,12 +372,12 @@ class Koopman(
         with self._learning() as model:
             X, X_next = states_of(X, X_next, whole_number("lag", self.lag))
             if X_next is None:
-                model._learn_trajectories(
+                learned = model._learn_trajectories(
                     X, inputs, continued=False, weights=sample_weight, verbose=verbose
                 )
             else:
-                model._learn_pairs(X, X_next, inputs, sample_weight, verbose=verbose)
-        self._warn(sample_weight)
+                learned = model._learn_pairs(X, X_next, inputs, sample_weight, verbose=verbose)
+        self._warn(learned, sample_weight)
         return self
 
     def fit_trajectory(
@@ -443,8 +457,8 @@ or sequence of array-likes of shape (n_times, n_features)
             second state of the last one can be learned with ``continued=True``.
         """
         with self._learning() as model:
-            model._learn_trajectories(T, inputs, continued=continued, verbose=verbose)
-        self._warn()
+            learned = model._learn_trajectories(T, inputs, continued=continued, verbose=verbose)
+        self._warn(learned)
         return self
 
     def learn_one(
@@ -504,7 +518,7 @@ or sequence of array-likes of shape (n_times, n_features)
 
     def _learn_pairs(
         self, X: Any, X_next: ArrayLike, inputs: Any, weights: Any, *, verbose: bool
-    ) -> None:
+    ) -> LearnedStates:
         reset = not self.__sklearn_is_fitted__()
         before = joined(rows_of_states(self, X, reset=reset), inputs, control_width(self))
         after = numbers_of(X_next, "X_next", estimator=self)
@@ -512,7 +526,11 @@ or sequence of array-likes of shape (n_times, n_features)
         warn_of_other_units(before[:, : after.shape[1]] if after.ndim == 2 else before, after)
         if reset:
             self._core = self._new_core()
+        names, n_inputs = getattr(self, "feature_names_in_", None), control_width(self)
+        arrays = {" of X": before, " of X_next": after}
+        learned = LearnedStates(arrays, names, n_inputs, self._core.n_left_out)
         self._learn_rows(before, after, weights, verbose=verbose)
+        return learned
 
     def _learn_rows(
         self, before: FloatArray, after: FloatArray, weights: Any, *, verbose: bool
@@ -534,7 +552,7 @@ or sequence of array-likes of shape (n_times, n_features)
 
     def _learn_trajectories(
         self, T: Any, inputs: Any, *, continued: bool, verbose: bool, weights: Any = None
-    ) -> None:
+    ) -> LearnedStates:
         lag, n_inputs = whole_number("lag", self.lag), control_width(self)
         if n_inputs and lag > 1:
             raise ValueError(
@@ -554,10 +572,11 @@ or sequence of array-likes of shape (n_times, n_features)
         check_lengths(filled, lag, continued=continued, span=span_of(self))
         if reset:
             self._core = self._new_core()
+        learned = LearnedStates.of_trajectories(pieces, names, n_inputs, self._core.n_left_out)
         if weights is not None:
             self._learn_weighted(filled, weights_of_pairs(reading, weights, lag), verbose=verbose)
             reading.warn()
-            return
+            return learned
         n_states = sum(map(len, filled))
         with (
             naming_states(pieces, names, n_inputs),
@@ -566,7 +585,7 @@ or sequence of array-likes of shape (n_times, n_features)
             self._core.follow(filled, lag, continued and not reading.begins, report)
         self._times = reading.last(self._core, filled)
         reading.warn()
-        warn_of_codes(pieces, names, n_inputs)
+        return learned
 
     def _learn_weighted(
         self, pieces: list[FloatArray], counts: FloatArray, *, verbose: bool
@@ -577,7 +596,10 @@ or sequence of array-likes of shape (n_times, n_features)
         width = before.shape[1] - control_width(self)
         self._learn_rows(before, after[:, :width], counts, verbose=verbose)
 
-    def _warn(self, sample_weight: Any = None) -> None:
+    def _warn(self, learned: LearnedStates, sample_weight: Any = None) -> None:
+        is_warned = warn_of_outliers(self._core, learned, self._warned())
+        if not is_warned and sample_weight is None and " of X" not in learned.arrays:
+            warn_of_codes(list(learned.arrays.values()), learned.names, learned.n_inputs)
         warn_of_learned(self, self._warned())
         unknown = sample_weight is not None and "weights" not in self._warned()
         if unknown and warn_of_small_weights(flat_weights(sample_weight)):
@@ -758,6 +780,12 @@ or sequence of array-likes of shape (n_times, n_features)
         """The operator in coordinates."""
         check_is_fitted(self)
         return cast(FloatArray, self._core.coordinates())
+
+    @property
+    def n_left_out_(self) -> int:
+        """Number of pairs that were left out because of an outlying state."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_left_out)
 
     @property
     def n_pending_(self) -> int:

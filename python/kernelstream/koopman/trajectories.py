@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.sentinels import find_sentinel
 from kernelstream.estimators.validation import as_float64, rows_of
-from kernelstream.exceptions import DataError, SentinelWarning
+from kernelstream.exceptions import DataError, OutlierWarning, SentinelWarning
 from kernelstream.koopman.times import Reading, read_times
 
 __all__ = [
+    "LearnedStates",
     "as_trajectories",
     "check_lengths",
     "check_states",
@@ -24,6 +25,7 @@ __all__ = [
     "rows_of_states",
     "trajectories_as_given",
     "warn_of_codes",
+    "warn_of_outliers",
     "weights_of_pairs",
 ]
 
@@ -177,6 +179,64 @@ def warn_of_codes(
                 SentinelWarning,
             )
             return
+
+
+class LearnedStates(NamedTuple):
+    """States that a call has learned, as they were passed.
+
+    Attributes
+    ----------
+    arrays : dict
+        By its name in messages, each array of states, which may be followed by inputs.
+    names : sequence, optional
+        Names of the columns.
+    n_inputs : int
+        Number of inputs.
+    n_left_out : int
+        Pairs that were left out before the call.
+    """
+
+    arrays: dict[str, FloatArray]
+    names: Sequence[Any] | None
+    n_inputs: int
+    n_left_out: int
+
+    @classmethod
+    def of_trajectories(
+        cls, pieces: list[FloatArray], names: Sequence[Any] | None, n_inputs: int, n_left_out: int
+    ) -> LearnedStates:
+        """Name each trajectory."""
+        several = len(pieces) > 1
+        arrays = {f" of trajectory {i}" if several else "": one for i, one in enumerate(pieces)}
+        return cls(arrays, names, n_inputs, n_left_out)
+
+    def place_of(self, column: int, value: float) -> str:
+        """Describe where this value of a component is."""
+        for name, rows in self.arrays.items():
+            found = np.flatnonzero(rows[:, column] == value)
+            if len(found):
+                width = rows.shape[1] - self.n_inputs
+                return f"row {found[0]}{name}, {_named(column, self.names, width)}"
+        return f"an earlier row, {_named(column, self.names, column + 1)}"
+
+
+def warn_of_outliers(core: Any, learned: LearnedStates, warned: set[str]) -> bool:
+    """Warn once of a state whose pairs were left out; tell whether a call left pairs out."""
+    if core.n_left_out <= learned.n_left_out or core.first_outlier is None:
+        return False
+    if "outliers" in warned:
+        return True
+    warned.add("outliers")
+    column, value = core.first_outlier
+    advise(
+        f"the state with {value:.12g} at {learned.place_of(column, value)} is an outlier, far from "
+        "all others and from the states before and after it, so the pairs that contain it are left "
+        "out, as at a gap (n_left_out_ counts such pairs): if it is an error, remove it or split "
+        "the trajectory there; if such states are real, pass a kernel and scale=False, which "
+        "learns all pairs",
+        OutlierWarning,
+    )
+    return True
 
 
 @contextmanager

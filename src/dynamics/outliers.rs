@@ -1,0 +1,120 @@
+//! Outlying states.
+//!
+//! A single state far from all others, such as a sensor's code for a missing value, would set scale
+//! and bandwidth, and the operator would learn that the system goes there. Pairs with such a state
+//! are left out, like those across a gap. States that the system stays near are learned: in a warm-up
+//! with all their pairs, later without those that lead there and back.
+
+use ndarray::ArrayView2;
+
+use super::Dynamics;
+use crate::error::{Error, Result};
+use crate::online::winsorizer::{Limits, WinsorizerParams};
+use crate::persist::{Reader, Writer};
+
+/// Deviations from the mean, and root mean square steps from the other state of its pair, beyond
+/// which a state is an outlier: of 4,000 states of Student's t with 3 degrees of freedom one is with
+/// a probability of 1 %. A system that stays 1,000 rows in each of several regimes is to remember
+/// the others.
+const PARAMS: WinsorizerParams = WinsorizerParams { outlier: 40.0, ordinary: 40.0, memory: 1e4, rare: 400 };
+
+/// Limits of the states of pairs, and the pairs that are left out.
+#[derive(Clone, Debug)]
+pub(super) struct Outliers {
+    limits: Limits,
+    /// Component and value of the first outlier. Not saved.
+    first: Option<(usize, f64)>,
+}
+
+impl Outliers {
+    /// Initial state.
+    pub fn new() -> Self {
+        Self { limits: Limits::new(PARAMS), first: None }
+    }
+
+    /// Number of pairs left out.
+    pub fn count(&self) -> u64 {
+        self.limits.limited
+    }
+
+    /// Resets the number of pairs left out to 0.
+    pub fn forget_count(&mut self) {
+        self.limits.limited = 0;
+    }
+
+    /// Adds the pairs that another left out.
+    pub fn add_count(&mut self, other: &Self) {
+        self.limits.limited = self.limits.limited.saturating_add(other.limits.limited);
+    }
+
+    /// Restarts from the pairs of a warm-up, of states of `width` components before their delays;
+    /// returns the rows to learn, if not all.
+    pub fn restart(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        width: usize,
+    ) -> Option<Vec<usize>> {
+        let found = self.limits.restart_pairs(x, next, width);
+        self.first = found.iter().flatten().next().copied();
+        rows_without(&found)
+    }
+
+    /// Records further pairs; returns the rows to learn, if not all.
+    pub fn meet(&mut self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Option<Vec<usize>> {
+        if !self.limits.are_known() {
+            return None;
+        }
+        let pairs = x.rows().into_iter().zip(next.rows());
+        let found: Vec<Option<(usize, f64)>> = pairs
+            .map(|(x, next)| {
+                let found = self.limits.outlier_of_pair(x, next);
+                self.limits.meet_pair(x, next, found.is_some());
+                self.first = self.first.or(found);
+                found
+            })
+            .collect();
+        rows_without(&found)
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        self.limits.write(out);
+    }
+
+    /// Reads what [`write`](Self::write) wrote, for states of `width` components; the initial state
+    /// for a file of a version without limits.
+    pub fn read(width: usize, from: &Reader<'_>) -> Result<Self> {
+        if from.has("limits.limited") && !from.has("limits.known") {
+            return Err(Error::file("limits.known is missing"));
+        }
+        Ok(Self { limits: Limits::read(width, PARAMS, from)?, first: None })
+    }
+}
+
+/// The rows in which nothing was found, if not all.
+fn rows_without(found: &[Option<(usize, f64)>]) -> Option<Vec<usize>> {
+    let rows = || (0..found.len()).filter(|row| found[*row].is_none());
+    (rows().count() < found.len()).then(|| rows().collect())
+}
+
+impl Dynamics {
+    /// Number of pairs so far that were left out because one of their states is an outlier: far from
+    /// all others and from the other state of the pair.
+    #[must_use]
+    pub fn n_left_out(&self) -> u64 {
+        self.outliers.as_ref().map_or(0, Outliers::count)
+    }
+
+    /// Component and value of the first outlying state, if there is one since the model was built or
+    /// read.
+    #[must_use]
+    pub fn first_outlier(&self) -> Option<(usize, f64)> {
+        self.outliers.as_ref().and_then(|outliers| outliers.first)
+    }
+
+    /// Number of pairs received, with those [left out](Self::n_left_out).
+    #[must_use]
+    pub fn n_seen(&self) -> u64 {
+        self.operator.n_seen().saturating_add(self.n_left_out())
+    }
+}
