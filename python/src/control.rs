@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use kernelstream::Error;
 use kernelstream::control::{self, ControllerSpec, Policy};
-use kernelstream::persist;
 use ndarray::s;
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -253,15 +252,12 @@ impl Controller {
         Ok((Self::holding(controller), extra.to_string()))
     }
 
-    /// Writes a model file, in one step.
+    /// Writes a model file, in one step. Compact files of operators are the same.
     #[pyo3(signature = (path, extra="{}", compact=false))]
     fn save(&self, py: Python<'_>, path: PathBuf, extra: &str, compact: bool) -> PyResult<()> {
+        let _ = compact;
         let extra = parse_extra(extra)?;
-        self.model.ask(py, |controller| {
-            let whole = controller.to_bytes(extra)?;
-            let bytes = if compact { persist::compact(&whole)? } else { whole };
-            persist::write_file(&path, &bytes)
-        })
+        self.model.ask(py, |controller| controller.save(&path, extra))
     }
 
     /// Reads a model file: the controller, and what was stored beside it.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kernelstream::dynamics::{self, DynamicsSpec};
 use kernelstream::koopman::{Residual, Truncation};
-use kernelstream::{Merge, PartOrder, persist};
+use kernelstream::{Merge, PartOrder};
 use ndarray::{ArrayView1, ArrayView2, Axis, s};
 use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3, PyArray4};
 use pyo3::prelude::*;
@@ -644,15 +644,12 @@ impl Koopman {
         Ok((Self::holding(model), extra.to_string()))
     }
 
-    /// Writes a model file, in one step.
+    /// Writes a model file, in one step. Compact files of operators are the same.
     #[pyo3(signature = (path, extra="{}", compact=false))]
     fn save(&self, py: Python<'_>, path: PathBuf, extra: &str, compact: bool) -> PyResult<()> {
+        let _ = compact;
         let extra = parse_extra(extra)?;
-        self.model.ask(py, |model| {
-            let whole = model.to_bytes(extra)?;
-            let bytes = if compact { persist::compact(&whole)? } else { whole };
-            persist::write_file(&path, &bytes)
-        })
+        self.model.ask(py, |model| model.save(&path, extra))
     }
 
     /// Reads a model file: the model, and what was stored beside it.
