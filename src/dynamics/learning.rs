@@ -141,6 +141,9 @@ impl Dynamics {
         let learned = match after.meet(x, next) {
             None => self.learn_all(x, next, weights, should_continue)?,
             Some(rows) => {
+                // What cannot be learned is refused also where it would be left out.
+                let units = self.units.after(x, next);
+                self.operator.check_pairs(units.scaled(x).view(), units.scaled(next).view())?;
                 let row = |i: usize| rows.get(i).copied().unwrap_or(x.nrows());
                 let (x, next, weights) = selected(x, next, weights, &rows);
                 let weights = weights.as_ref().map(|weights| weights.view());
@@ -216,6 +219,7 @@ impl Dynamics {
         let mut outliers = self.outliers.clone();
         let rows = outliers.as_mut().and_then(|outliers| outliers.restart(x, next, width));
         let chosen = rows.as_ref().map(|rows| selected(x, next, Some(weights), rows));
+        let all = (x, next);
         let (x, next, weights) = match &chosen {
             Some((x, next, Some(weights))) => (x.view(), next.view(), weights.view()),
             _ => (x, next, weights),
@@ -224,6 +228,10 @@ impl Dynamics {
         let chosen = selection::choose(&self.spec, x, next)?;
         let mut operator = chosen.operator.build()?;
         let units = chosen.units;
+        if rows.is_some() {
+            // What cannot be learned is refused also where it would be left out.
+            operator.check_pairs(units.scaled(all.0).view(), units.scaled(all.1).view())?;
+        }
         let (here, there) = (units.scaled(x), units.scaled(next));
         let learned = operator
             .learn_weighted_while(here.view(), there.view(), weights, |_| interrupt::check().is_ok())
