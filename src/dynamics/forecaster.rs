@@ -105,7 +105,7 @@ impl Forecaster {
             embedding.operator.forecast_from(&z, &steps)?.slice_move(s![.., ..width])
         };
         let ahead = states(ahead);
-        let features = self.learned.features(embedding, scaled, one_row(z.as_slice()).to_owned(), width);
+        let features = self.learned.features(embedding, x, one_row(z.as_slice()).to_owned(), width);
         let mut ahead = ahead.rows().into_iter();
         let mut made = Vec::with_capacity(due.len());
         for (k, due) in due.iter().enumerate() {
@@ -163,7 +163,7 @@ impl Forecaster {
         mut ahead: Array3<f64>,
     ) -> Result<[Array3<f64>; 2]> {
         let width = self.seen.mean.len();
-        let features = self.learned.features(embedding, scaled, embedding.operator.transform(scaled)?, width);
+        let features = self.learned.features(embedding, x, embedding.operator.transform(scaled)?, width);
         let states = x.slice(s![.., ..width]);
         let mut apart = Array3::zeros(ahead.dim());
         let both = ahead.axis_iter_mut(Axis(0)).zip(apart.axis_iter_mut(Axis(0)));

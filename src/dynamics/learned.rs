@@ -46,6 +46,13 @@ impl DelayEmbedding<'_> {
         let window = states.slice_move(s![at - self.delays.span()..=at, ..]);
         self.units.scaled(embedded(self.delays, window).view()).into_owned()
     }
+
+    /// The same with all delays on the scale of the state, for least squares, which have their own regularization.
+    fn even(&self, states: ArrayView2<'_, f64>, at: usize) -> Array2<f64> {
+        let window = states.slice_move(s![at - self.delays.span()..=at, ..]);
+        let window = embedded(self.delays, window);
+        self.units.scaled_as_latest(window.view(), states.ncols()).into_owned()
+    }
 }
 
 /// Features of forecasts from states, one row each.
@@ -106,12 +113,12 @@ impl Learned {
         };
         for (k, steps) in self.steps.iter().enumerate() {
             let Some(from) = before(*steps) else { continue };
-            let scaled = embedding.scaled(states, from);
-            if self.is_linear(scaled.ncols()) {
+            let even = embedding.even(states, from);
+            if self.is_linear(even.ncols()) {
                 let difference = (&states.row(now) - &states.row(from)).to_vec();
-                self.linear.learn(k, &first_row(&with_constant(scaled.view())), &difference)?;
+                self.linear.learn(k, &first_row(&with_constant(even.view())), &difference)?;
             }
-            if let Some(leading) = self.leading(embedding.units, scaled.view(), width) {
+            if let Some(leading) = self.leading(embedding.units, even.view(), width) {
                 let distance = (&states.row(now) - &leading.mean.row(0)).to_vec();
                 self.leading.learn(k, &first_row(&leading.features), &distance)?;
             }
@@ -144,7 +151,8 @@ impl Learned {
             .collect();
         let windows: Vec<ArrayView2<'_, f64>> = windows.iter().map(|states| states.view()).collect();
         if let Ok(windows) = concatenate(Axis(0), &windows) {
-            again.modes = Modes::of(embedding.units.scaled(windows.view()).view(), params);
+            let even = embedding.units.scaled_as_latest(windows.view(), width);
+            again.modes = Modes::of(even.view(), params);
         }
         let longest = again.steps.iter().max().copied().unwrap_or(0);
         let reach = longest.saturating_mul(past.lag()).saturating_add(embedding.delays.span());
@@ -158,19 +166,20 @@ impl Learned {
         Ok(())
     }
 
-    /// Features of forecasts from states on the operator's scale (n, D), of which the first `width`
-    /// columns are the state, with these coordinates (n, m).
+    /// Features of forecasts from states with their delays (n, D), of which the first `width` columns are the state,
+    /// with these coordinates (n, m).
     pub fn features(
         &self,
         embedding: &DelayEmbedding<'_>,
-        scaled: ArrayView2<'_, f64>,
+        x: ArrayView2<'_, f64>,
         coordinates: Array2<f64>,
         width: usize,
     ) -> Features {
+        let even = embedding.units.scaled_as_latest(x, width);
         Features {
             coordinates,
-            linear: with_constant(scaled),
-            leading: self.leading(embedding.units, scaled, width),
+            linear: with_constant(even.view()),
+            leading: self.leading(embedding.units, even.view(), width),
         }
     }
 

@@ -57,6 +57,10 @@ pub struct OperatorSelectionParams {
     pub equal: f64,
     /// Difference of errors, as a share of the variance, within which scales count as equal.
     pub equal_share: f64,
+    /// Fewer delays by which states may be compared, rising.
+    pub delays: [usize; 3],
+    /// Fewer delays are selected if their errors are less than this multiple of those with all delays.
+    pub fewer_delays: f64,
     /// A linear kernel is selected if its error is at most this multiple of the best other.
     pub linear: f64,
     /// Errors below this share of the variance are rounding.
@@ -80,6 +84,8 @@ impl Default for OperatorSelectionParams {
             test_width: 0.5,
             equal: 0.01,
             equal_share: 5e-3,
+            delays: [0, 1, 2],
+            fewer_delays: 0.5,
             linear: 1.05,
             exact: 1e-12,
             linear_regularization: 1e-10,

@@ -59,11 +59,15 @@ pub struct DelaysSpec {
     pub count: usize,
     /// Steps between them, from 1.
     pub step: usize,
+    /// Whether [fewer](super::OperatorSelectionParams::delays) may be selected with the bandwidth, by which states are
+    /// then compared.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fewer: bool,
 }
 
 impl Default for DelaysSpec {
     fn default() -> Self {
-        Self { count: 0, step: 1 }
+        Self { count: 0, step: 1, fewer: false }
     }
 }
 

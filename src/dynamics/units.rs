@@ -9,6 +9,10 @@ use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 use crate::scale::Scale;
 
+/// Factor on the deviation of components that are negligible on a scale: a power of two, so that states are not
+/// rounded.
+const FAR: f64 = (1_u64 << 40) as f64;
+
 /// Centre and scale of each component; by default none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Units {
@@ -40,6 +44,15 @@ impl Units {
         Self { scales: self.scales.repeat(blocks) }
     }
 
+    /// The same with all but the latest blocks of this many components negligible.
+    pub(super) fn of_latest(&self, components: usize) -> Self {
+        let scale = |(i, scale): (usize, &Scale)| {
+            let far = || scale.with_deviation((FAR * scale.deviation()).min(f64::MAX));
+            if i < components { *scale } else { far() }
+        };
+        Self { scales: self.scales.iter().enumerate().map(scale).collect() }
+    }
+
     /// Subtracted from each component and its delays; empty if nothing is.
     #[must_use]
     pub fn center(&self) -> Vec<f64> {
@@ -60,6 +73,23 @@ impl Units {
         }
         let mut out = rows.to_owned();
         for (mut column, scale) in out.axis_iter_mut(Axis(1)).zip(&self.scales) {
+            column.mapv_inplace(|value| scale.apply(value));
+        }
+        out.into()
+    }
+
+    /// The same with each block of this many components on the scale of the latest.
+    pub(super) fn scaled_as_latest<'a>(
+        &self,
+        rows: ArrayView2<'a, f64>,
+        components: usize,
+    ) -> CowArray<'a, f64, Ix2> {
+        if self.scales.is_empty() {
+            return rows.into();
+        }
+        let mut out = rows.to_owned();
+        let latest = self.scales.iter().take(components).cycle();
+        for (mut column, scale) in out.axis_iter_mut(Axis(1)).zip(latest) {
             column.mapv_inplace(|value| scale.apply(value));
         }
         out.into()

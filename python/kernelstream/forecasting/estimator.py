@@ -117,7 +117,8 @@ class Forecaster(StreamEstimator):
     operator : Koopman, optional
         The parameters of the operator: kernel, delays, lag, time step. It is not fitted; what was
         learned is `operator_`. None: a ``Koopman`` with 8 delays of one component, with 2 of up to
-        64, and with none of more, and with as many inputs as are given.
+        64, and with none of more, and with as many inputs as are given. It compares states by 0, 1
+        or 2 delays instead if their held-out errors in the warm-up are less than half.
     period : int, optional
         States in a season, 2 or more, such as 24 of hourly ones. None: up to two are looked for
         each time that the number of rows has grown by a third, see `periods_`.
@@ -380,7 +381,10 @@ or sequence of array-likes of shape (n_times, n_features)
                 "horizons must be the steps ahead that forecasts are for, such as [1, 6, 24], got "
                 "none"
             )
-        return core_spec(operator) | {
+        spec = core_spec(operator)
+        if self.operator is None:
+            spec["delays"]["fewer"] = True
+        return spec | {
             "horizons": steps,
             "candidates": as_json("candidates", self.candidates),
             "period": None if self.period is None else whole_number("period", self.period),

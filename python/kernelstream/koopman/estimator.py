@@ -724,7 +724,8 @@ or sequence of array-likes of shape (n_times, n_features)
         deviations = np.array(self._core.units[1])
         scale = None
         if len(deviations):
-            scale = "common" if len(deviations) > 1 and np.ptp(deviations) == 0 else "each"
+            latest = deviations[: self.n_features_in_]
+            scale = "common" if len(deviations) > 1 and np.ptp(latest) == 0 else "each"
         ((kind, stored),) = spec["dictionaries"].items()
         if kind != "shared":
             stored |= {"paired": kind == "paired"}

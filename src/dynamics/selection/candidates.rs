@@ -29,16 +29,17 @@ pub(super) struct Candidate {
 pub(super) struct Rows<'a> {
     pub params: &'a OperatorSelectionParams,
     /// On each scale, states and inputs, and the median distance of states.
-    scaled: Vec<(Array2<f64>, f64)>,
+    pub scaled: Vec<(Array2<f64>, f64)>,
     next: Array2<f64>,
-    targets: Array2<f64>,
-    judge: Judge,
+    pub targets: Array2<f64>,
+    pub judge: Judge,
     /// How many times as many pairs there will be as rows that are learned, in doublings.
     doublings: f64,
 }
 
 impl<'a> Rows<'a> {
-    /// `None` if all states are equal.
+    /// Pairs of `x` (n, d + k) and `next`: the next states (n, d), or their first columns. `None` if all states are
+    /// equal.
     pub fn new(
         spec: &'a DynamicsSpec,
         (scales, each): (&[Units], &Units),
@@ -50,7 +51,7 @@ impl<'a> Rows<'a> {
         // The next selection comes when there are twice as many.
         let (count, pairs) = (rows.len(), 2 * x.nrows());
         let (x, next) = (x.select(Axis(0), &rows), next.select(Axis(0), &rows));
-        let width = next.ncols();
+        let width = x.ncols() - spec.operator.control.as_ref().map_or(0, |control| control.width);
         let scaled = scales.iter().map(|units| {
             let rows = units.scaled(x.view()).into_owned();
             let typical = median_distance(rows.slice(s![.., ..width]))?;
@@ -96,34 +97,41 @@ impl<'a> Rows<'a> {
     /// error, since slow processes are distinguished by detail; and the best regularization for it.
     pub fn best(&self, control: Option<ControlSpec>) -> Result<Option<Candidate>> {
         let params = self.params;
-        let mut found: Vec<Vec<Candidate>> = Vec::new();
-        for (scale, (_, typical)) in self.scaled.iter().enumerate() {
-            let mut of_scale = Vec::new();
-            for factor in params.bandwidths {
-                let bandwidth = factor * typical;
-                if let Some((regularization, error)) = self.error(control.as_ref(), (scale, bandwidth))? {
-                    of_scale.push(Candidate {
-                        control: control.clone(),
-                        scale,
-                        bandwidth,
-                        regularization,
-                        error,
-                        detail: regularization,
-                        near: error,
-                    });
-                }
-            }
-            found.push(of_scale);
-        }
-        let least =
-            |of_scale: &Vec<Candidate>| of_scale.iter().map(|one| one.error).fold(f64::INFINITY, f64::min);
-        let of_all = found.iter().map(least).fold(f64::INFINITY, f64::min);
+        let found: Vec<Vec<Candidate>> = (0..self.scaled.len())
+            .map(|scale| self.on_scale(control.as_ref(), scale))
+            .collect::<Result<_>>()?;
+        let of_all = found.iter().map(|of_scale| least(of_scale)).fold(f64::INFINITY, f64::min);
         let of_scale = found
             .into_iter()
             .find(|of_scale| least(of_scale) <= (1.0 + params.equal) * of_all + params.equal_share);
-        let limit = of_scale.as_ref().map(|of_scale| (1.0 + params.equal) * least(of_scale));
-        let chosen = of_scale.zip(limit);
-        Ok(chosen.and_then(|(all, limit)| all.into_iter().find(|one| one.error <= limit)))
+        Ok(of_scale.and_then(|mut of_scale| Some(of_scale.swap_remove(self.shortest(&of_scale)?))))
+    }
+
+    /// Candidates on a scale, by rising bandwidth.
+    fn on_scale(&self, control: Option<&ControlSpec>, scale: usize) -> Result<Vec<Candidate>> {
+        let typical = self.scaled[scale].1;
+        let mut found = Vec::new();
+        for factor in self.params.bandwidths {
+            let bandwidth = factor * typical;
+            if let Some((regularization, error)) = self.error(control, (scale, bandwidth))? {
+                found.push(Candidate {
+                    control: control.cloned(),
+                    scale,
+                    bandwidth,
+                    regularization,
+                    error,
+                    detail: regularization,
+                    near: error,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Place of the one with the shortest bandwidth of those with the least error.
+    pub fn shortest(&self, of_scale: &[Candidate]) -> Option<usize> {
+        let limit = (1.0 + self.params.equal) * least(of_scale);
+        of_scale.iter().position(|one| one.error <= limit)
     }
 
     /// A held-out block may lie where no state was learned; interleaved rows show how much detail can be learned.
@@ -138,8 +146,17 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// Least error of these candidates.
+fn least(found: &[Candidate]) -> f64 {
+    found.iter().map(|one| one.error).fold(f64::INFINITY, f64::min)
+}
+
 /// Gaussian similarities (n, n) of all rows (n, d + k), on their scale.
-fn gram(control: Option<&ControlSpec>, bandwidth: f64, rows: ArrayView2<'_, f64>) -> Result<Panel> {
+pub(super) fn gram(
+    control: Option<&ControlSpec>,
+    bandwidth: f64,
+    rows: ArrayView2<'_, f64>,
+) -> Result<Panel> {
     let kernel = KernelSpec::Gaussian { bandwidth: Some(bandwidth) };
     let kernel = control.map_or(kernel.clone(), |control| control.joint(&kernel));
     Ok(kernel.resolve(rows.ncols())?.similarities_of_rows(&PointSet::gather(rows), rows))

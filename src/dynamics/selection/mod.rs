@@ -10,8 +10,11 @@
 //! point, a linear kernel is a further candidate, judged by the state alone. It is one too where
 //! pairs are few, and where the record leaves its first states for good, as a line or a ramp does:
 //! similarities to stored states cannot extrapolate such a record.
+//!
+//! On request fewer [delays](delays) than there are may be selected.
 
 mod candidates;
+mod delays;
 mod inputs;
 mod judge;
 
@@ -54,6 +57,8 @@ pub(super) fn choose(
     let scales = match (spec.standardize, spec.choice.bandwidth) {
         (false, _) => vec![Units::default()],
         (true, false) => vec![each.clone()],
+        // A single component has one scale.
+        (true, true) if width == 1 => vec![common],
         (true, true) => vec![common, each.clone()],
     };
     let mut operator = spec.operator.clone();
@@ -99,6 +104,12 @@ pub(super) fn choose(
         let units = scales.into_iter().next_back().unwrap_or_default();
         return Ok(Choice { operator, units });
     };
+    let mut units = scales[found.scale].clone();
+    let mut found = found;
+    if spec.delays.fewer && !may_be_linear && x.nrows() >= params.few_pairs {
+        let fewer = delays::with_fewer(spec, (&units, &each), chosen_by.view(), their_next.view(), &found)?;
+        (found, units) = fewer.unwrap_or((found, units));
+    }
     operator.kernel = KernelSpec::Gaussian { bandwidth: Some(found.bandwidth) };
     operator.control.clone_from(&found.control);
     if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
@@ -107,7 +118,7 @@ pub(super) fn choose(
             *tolerance = tolerance.min(found.detail.max(params.regularizations[0] / less));
         }
     }
-    Ok(Choice { operator, units: scales[found.scale].clone() })
+    Ok(Choice { operator, units })
 }
 
 /// The kernel of affine functions of the state.
