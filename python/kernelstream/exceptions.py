@@ -51,7 +51,7 @@ class UselessPredictionsWarning(KernelstreamWarning):
 
 
 class OutlierWarning(KernelstreamWarning):
-    """A target far beyond all errors was winsorized, or a state far from all others left out."""
+    """A target far beyond all errors was winsorized, or pairs of a far state left out."""
 
 
 class SentinelWarning(KernelstreamWarning):

@@ -433,10 +433,9 @@ impl Koopman {
         Ok(self.model.read(py)?.n_left_out())
     }
 
-    /// Component and value of the first outlying state.
-    #[getter]
-    fn first_outlier(&self, py: Python<'_>) -> PyResult<Option<(usize, f64)>> {
-        Ok(self.model.read(py)?.first_outlier())
+    /// Component and value of the first outlying state since this was called.
+    fn take_first_outlier(&self, py: Python<'_>) -> PyResult<Option<(usize, f64)>> {
+        Ok(self.model.scratch(py)?.take_first_outlier())
     }
 
     /// Pairs that wait in the replay buffer.

@@ -141,7 +141,7 @@ impl Dynamics {
         let learned = match after.meet(x, next) {
             None => self.learn_all(x, next, weights, should_continue)?,
             Some(rows) => {
-                // What cannot be learned is refused also where it would be left out.
+                // States that cannot be learned are refused also where they would be left out.
                 let units = self.units.after(x, next);
                 self.operator.check_pairs(units.scaled(x).view(), units.scaled(next).view())?;
                 let row = |i: usize| rows.get(i).copied().unwrap_or(x.nrows());
@@ -229,7 +229,7 @@ impl Dynamics {
         let mut operator = chosen.operator.build()?;
         let units = chosen.units;
         if rows.is_some() {
-            // What cannot be learned is refused also where it would be left out.
+            // States that cannot be learned are refused also where they would be left out.
             operator.check_pairs(units.scaled(all.0).view(), units.scaled(all.1).view())?;
         }
         let (here, there) = (units.scaled(x), units.scaled(next));

@@ -12,17 +12,17 @@ use crate::error::{Error, Result};
 use crate::online::winsorizer::{Limits, WinsorizerParams};
 use crate::persist::{Reader, Writer};
 
-/// Deviations from the mean, and root mean square steps from the other state of its pair, beyond
-/// which a state is an outlier: of 4,000 states of Student's t with 3 degrees of freedom one is with
-/// a probability of 1 %. A system that stays 1,000 rows in each of several regimes is to remember
-/// the others.
+/// An outlier is beyond 40 deviations from the mean (`ordinary`) and 40 root mean square steps from
+/// the other state of its pair (`outlier`): of 4,000 states of Student's t with 3 degrees of freedom
+/// one is with a probability of 1 %. With a `memory` of 10,000 pairs, a system that stays 1,000 rows
+/// in each of several regimes remembers the others.
 const PARAMS: WinsorizerParams = WinsorizerParams { outlier: 40.0, ordinary: 40.0, memory: 1e4, rare: 400 };
 
 /// Limits of the states of pairs, and the pairs that are left out.
 #[derive(Clone, Debug)]
 pub(super) struct Outliers {
     limits: Limits,
-    /// Component and value of the first outlier. Not saved.
+    /// Component and value of the first outlier, until it is taken. Not saved.
     first: Option<(usize, f64)>,
 }
 
@@ -105,11 +105,10 @@ impl Dynamics {
         self.outliers.as_ref().map_or(0, Outliers::count)
     }
 
-    /// Component and value of the first outlying state, if there is one since the model was built or
-    /// read.
-    #[must_use]
-    pub fn first_outlier(&self) -> Option<(usize, f64)> {
-        self.outliers.as_ref().and_then(|outliers| outliers.first)
+    /// Component and value of the first outlying state since this was called, or since the model was
+    /// built or read, if there is one.
+    pub fn take_first_outlier(&mut self) -> Option<(usize, f64)> {
+        self.outliers.as_mut().and_then(|outliers| outliers.first.take())
     }
 
     /// Number of pairs received, with those [left out](Self::n_left_out).

@@ -59,7 +59,7 @@ pub struct OperatorSelectionParams {
     pub equal_share: f64,
     /// Fewer delays by which states may be compared, rising.
     pub delays: [usize; 3],
-    /// Fewer delays are selected if their errors are less than this multiple of those with all delays.
+    /// Fewer delays are selected if their squared errors are less than this multiple of those with all delays.
     pub fewer_delays: f64,
     /// A linear kernel is selected if its error is at most this multiple of the best other.
     pub linear: f64,
@@ -85,7 +85,7 @@ impl Default for OperatorSelectionParams {
             equal: 0.01,
             equal_share: 5e-3,
             delays: [0, 1, 2],
-            fewer_delays: 0.5,
+            fewer_delays: 0.25,
             linear: 1.05,
             exact: 1e-12,
             linear_regularization: 1e-10,

@@ -59,8 +59,8 @@ pub struct DelaysSpec {
     pub count: usize,
     /// Steps between them, from 1.
     pub step: usize,
-    /// Whether [fewer](super::OperatorSelectionParams::delays) may be selected with the bandwidth, by which states are
-    /// then compared.
+    /// Whether [fewer](super::OperatorSelectionParams::delays) may be selected, with the bandwidth. States are then
+    /// compared by these alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fewer: bool,
 }

@@ -57,8 +57,7 @@ const LATEST: usize = 16;
 /// Fewest rows of a sample that give limits.
 const FEWEST: usize = 8;
 
-/// Fewest pairs of successive states that give limits: 40 deviations of fewer are no outlier of a
-/// system that begins slowly.
+/// Fewest pairs of successive states that give limits: a system may begin slowly.
 const FEWEST_PAIRS: usize = 16;
 
 /// Statistics of the targets of an output.
@@ -195,7 +194,7 @@ fn winsorized(value: f64, centre: f64, deviation: f64, params: &WinsorizerParams
 pub(crate) struct Limits {
     params: WinsorizerParams,
     known: Vec<Known>,
-    /// Rows with a winsorized target.
+    /// Rows with a winsorized target, or pairs that are left out.
     pub limited: u64,
     /// Outputs and targets of the latest of these, each once, the latest last. Not saved.
     pub latest: Vec<(usize, f64)>,
@@ -306,7 +305,7 @@ impl Limits {
     pub fn note(&mut self, raw: ArrayView1<'_, f64>, learned: ArrayView1<'_, f64>) {
         let differs = |(raw, learned): (&f64, &f64)| raw.to_bits() != learned.to_bits();
         if raw.iter().zip(learned).any(differs) {
-            self.limited += 1;
+            self.limited = self.limited.saturating_add(1);
         }
         for (output, pair) in raw.iter().zip(learned).enumerate().filter(|(_, pair)| differs(*pair)) {
             let found = (output, *pair.0);
@@ -424,7 +423,7 @@ impl Limits {
     pub fn meet_pair(&mut self, x: ArrayView1<'_, f64>, next: ArrayView1<'_, f64>, is_left_out: bool) {
         let width = self.known.len();
         let (x, next) = (x.slice_move(s![..width]), next.slice_move(s![..width]));
-        let limited = self.limited + u64::from(is_left_out);
+        let limited = self.limited.saturating_add(u64::from(is_left_out));
         let learned = if is_left_out { Array1::from(self.followed(Some(x), next)) } else { next.to_owned() };
         self.meet_followed(x, (next, learned.view()), 1.0);
         self.limited = limited;

@@ -213,3 +213,29 @@ def test_merged_models_count_all_pairs_left_out() -> None:
             part.partial_fit(spoilt(T, row, -9999.0))
         parts.append(part)
     assert parts[0].merge(parts[1]).n_left_out_ == 4
+
+
+def test_states_and_inputs_are_not_confused() -> None:
+    T, inputs = oscillation(600), np.random.default_rng(1).normal(size=(600, 1))
+    X, X_next = T[:-1], T[1:].copy()
+    X_next[50, 1] = -9999.0
+    with pytest.warns(OutlierWarning, match=r"row 50 of X_next, column 1"):
+        model = ks.Koopman(n_inputs=1).fit(X, X_next, inputs=inputs[:-1])
+    assert model.n_left_out_ == 1
+    # A code among the inputs, which are learned as they are, is warned of beside an outlier.
+    inputs[100] = -9999.0
+    with (
+        pytest.warns(OutlierWarning, match="row 50"),
+        pytest.warns(SentinelWarning, match="row 100"),
+    ):
+        ks.Koopman(n_inputs=1).fit(spoilt(T, 50, 7777.0), inputs=inputs)
+
+
+def test_a_warning_names_the_outlier_of_its_call() -> None:
+    T = oscillation(700)
+    model = ks.Koopman().fit(T[:500])
+    model.learn_one(T[500], [5000.0, 0.0])
+    assert model.n_left_out_ == 1
+    with pytest.warns(OutlierWarning, match=r"-9999 at row 20"):
+        model.partial_fit(spoilt(T[501:], 20, -9999.0))
+    assert model.n_left_out_ == 3

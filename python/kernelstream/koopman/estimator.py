@@ -57,7 +57,7 @@ from kernelstream.koopman.trajectories import (
     rows_of_states,
     trajectories_as_given,
     warn_of_codes,
-    warn_of_outliers,
+    warn_of_outlier,
     weights_of_pairs,
 )
 
@@ -65,6 +65,7 @@ __all__ = ["Koopman", "fitted_operator"]
 
 # Largest weight of a pair that the core takes.
 _HEAVIEST = 100.0
+_FAR = 1e6  # deviations of components that are not compared, over those of the state
 
 
 class Koopman(
@@ -215,8 +216,9 @@ class Koopman(
     the 16th pair on, a state is an outlier if one of its components is more than 40 deviations from
     its mean, and more than 40 root mean square steps from the other state of the pair, which is
     not that far from the mean. States that the system stays near are learned: after the warm-up
-    without the pair that leads there and the one that leads back. If more than one in 400
-    states of the warm-up are outliers, all are learned.
+    without the pairs that lead there and back. If more than one in 400 states of the warm-up are
+    outliers, or one of them comes twice in a row, all are learned, also later. A warm-up that ends
+    before the 16th pair, as by `fit` with fewer, gives no limits.
 
     References
     ----------
@@ -528,7 +530,8 @@ or sequence of array-likes of shape (n_times, n_features)
             self._core = self._new_core()
         names, n_inputs = getattr(self, "feature_names_in_", None), control_width(self)
         arrays = {" of X": before, " of X_next": after}
-        learned = LearnedStates(arrays, names, n_inputs, self._core.n_left_out)
+        learned = LearnedStates(arrays, names, n_inputs, are_pairs=True)
+        self._core.take_first_outlier()
         self._learn_rows(before, after, weights, verbose=verbose)
         return learned
 
@@ -572,7 +575,8 @@ or sequence of array-likes of shape (n_times, n_features)
         check_lengths(filled, lag, continued=continued, span=span_of(self))
         if reset:
             self._core = self._new_core()
-        learned = LearnedStates.of_trajectories(pieces, names, n_inputs, self._core.n_left_out)
+        learned = LearnedStates.of_trajectories(pieces, names, n_inputs)
+        self._core.take_first_outlier()
         if weights is not None:
             self._learn_weighted(filled, weights_of_pairs(reading, weights, lag), verbose=verbose)
             reading.warn()
@@ -597,9 +601,12 @@ or sequence of array-likes of shape (n_times, n_features)
         self._learn_rows(before, after[:, :width], counts, verbose=verbose)
 
     def _warn(self, learned: LearnedStates, sample_weight: Any = None) -> None:
-        is_warned = warn_of_outliers(self._core, learned, self._warned())
-        if not is_warned and sample_weight is None and " of X" not in learned.arrays:
-            warn_of_codes(list(learned.arrays.values()), learned.names, learned.n_inputs)
+        outlier = self._core.take_first_outlier()
+        if outlier is not None:
+            warn_of_outlier(outlier, learned, self._warned())
+        if sample_weight is None and not learned.are_pairs:
+            pieces = list(learned.arrays.values())
+            warn_of_codes(pieces, learned.names, learned.n_inputs, besides=outlier)
         warn_of_learned(self, self._warned())
         unknown = sample_weight is not None and "weights" not in self._warned()
         if unknown and warn_of_small_weights(flat_weights(sample_weight)):
@@ -718,13 +725,18 @@ or sequence of array-likes of shape (n_times, n_features)
 
     @property
     def chosen_(self) -> dict[str, Any]:
-        """Kernel, basis, learner and scale that the first pairs have chosen, or that were given."""
+        """Kernel, basis, learner and scale that the first pairs have chosen, or that were given.
+
+        `n_delays` is the number of delays by which states are compared.
+        """
         check_is_fitted(self)
         spec = json.loads(self._core.operator_spec)
         deviations = np.array(self._core.units[1])
-        scale = None
+        scale, n_delays = None, whole_number("n_delays", self.n_delays, least=0)
         if len(deviations):
             latest = deviations[: self.n_features_in_]
+            blocks = deviations.reshape(-1, len(latest))
+            n_delays = int(np.sum((blocks < _FAR * latest).any(axis=1))) - 1
             scale = "common" if len(deviations) > 1 and np.ptp(latest) == 0 else "each"
         ((kind, stored),) = spec["dictionaries"].items()
         if kind != "shared":
@@ -734,6 +746,7 @@ or sequence of array-likes of shape (n_times, n_features)
             "basis": (Basis if kind == "shared" else Admission).from_spec(stored),
             "learner": Learner.from_spec(spec["learner"]),
             "scale": scale,
+            "n_delays": n_delays,
         }
 
     @property

@@ -25,7 +25,7 @@ __all__ = [
     "rows_of_states",
     "trajectories_as_given",
     "warn_of_codes",
-    "warn_of_outliers",
+    "warn_of_outlier",
     "weights_of_pairs",
 ]
 
@@ -162,14 +162,17 @@ def check_lengths(pieces: list[FloatArray], lag: int, *, continued: bool, span: 
 
 
 def warn_of_codes(
-    pieces: list[FloatArray], names: Sequence[Any] | None = None, n_inputs: int = 0
+    pieces: list[FloatArray],
+    names: Sequence[Any] | None = None,
+    n_inputs: int = 0,
+    besides: tuple[int, float] | None = None,
 ) -> None:
     """Warn of a value that may be a code for a missing one, such as -9999.
 
-    The last columns are inputs.
+    The last columns are inputs. `besides` is the column and value of an outlier that was left out.
     """
     for i, piece in enumerate(pieces):
-        if (found := find_sentinel(piece)) is not None:
+        if (found := find_sentinel(_without(piece, besides))) is not None:
             where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
             width = piece.shape[1] - n_inputs
             place = f"row {found.row}, {_named(found.column, names, width)}"
@@ -179,6 +182,16 @@ def warn_of_codes(
                 SentinelWarning,
             )
             return
+
+
+def _without(piece: FloatArray, outlier: tuple[int, float] | None) -> FloatArray:
+    """Replace a value of a column by the median, in a copy."""
+    if outlier is None:
+        return piece
+    column, value = outlier
+    tame = piece.copy()
+    tame[piece[:, column] == value, column] = np.median(piece[:, column])
+    return tame
 
 
 class LearnedStates(NamedTuple):
@@ -192,42 +205,40 @@ class LearnedStates(NamedTuple):
         Names of the columns.
     n_inputs : int
         Number of inputs.
-    n_left_out : int
-        Pairs that were left out before the call.
+    are_pairs : bool
+        Whether they are states and next states, and no trajectories.
     """
 
     arrays: dict[str, FloatArray]
     names: Sequence[Any] | None
     n_inputs: int
-    n_left_out: int
+    are_pairs: bool = False
 
     @classmethod
     def of_trajectories(
-        cls, pieces: list[FloatArray], names: Sequence[Any] | None, n_inputs: int, n_left_out: int
+        cls, pieces: list[FloatArray], names: Sequence[Any] | None, n_inputs: int
     ) -> LearnedStates:
         """Name each trajectory."""
         several = len(pieces) > 1
         arrays = {f" of trajectory {i}" if several else "": one for i, one in enumerate(pieces)}
-        return cls(arrays, names, n_inputs, n_left_out)
+        return cls(arrays, names, n_inputs)
 
     def place_of(self, column: int, value: float) -> str:
-        """Describe where this value of a component is."""
-        for name, rows in self.arrays.items():
+        """Describe where this value of a component of a state is."""
+        name = _named(column, self.names, column + 1)
+        for array, rows in self.arrays.items():
             found = np.flatnonzero(rows[:, column] == value)
             if len(found):
-                width = rows.shape[1] - self.n_inputs
-                return f"row {found[0]}{name}, {_named(column, self.names, width)}"
-        return f"an earlier row, {_named(column, self.names, column + 1)}"
+                return f"row {found[0]}{array}, {name}"
+        return f"an earlier row, {name}"
 
 
-def warn_of_outliers(core: Any, learned: LearnedStates, warned: set[str]) -> bool:
-    """Warn once of a state whose pairs were left out; tell whether a call left pairs out."""
-    if core.n_left_out <= learned.n_left_out or core.first_outlier is None:
-        return False
+def warn_of_outlier(outlier: tuple[int, float], learned: LearnedStates, warned: set[str]) -> None:
+    """Warn once of a state whose pairs were left out."""
     if "outliers" in warned:
-        return True
+        return
     warned.add("outliers")
-    column, value = core.first_outlier
+    column, value = outlier
     advise(
         f"the state with {value:.12g} at {learned.place_of(column, value)} is an outlier, far from "
         "all others and from the states before and after it, so the pairs that contain it are left "
@@ -236,7 +247,6 @@ def warn_of_outliers(core: Any, learned: LearnedStates, warned: set[str]) -> boo
         "learns all pairs",
         OutlierWarning,
     )
-    return True
 
 
 @contextmanager

@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 use crate::interrupt::check;
 use crate::kernel::PointSet;
 
+/// Least median distance, in deviations, on a scale on which states can be compared.
+const LEAST_DISTANCE: f64 = 1e-6;
+
 /// The best candidate with fewer delays and its scale, if its errors are clearly less than those of the one `found` on
 /// the scale `full`; of several about as good, the one with the fewest delays.
 pub(super) fn with_fewer(
@@ -27,10 +30,12 @@ pub(super) fn with_fewer(
 ) -> Result<Option<(Candidate, Units)>> {
     let params = &spec.params.selection;
     let width = next.ncols() / spec.delays.blocks();
-    let counts = params.delays.into_iter().filter(|count| *count < spec.delays.count);
-    let scales: Vec<Units> = std::iter::once(full.clone())
-        .chain(counts.map(|count| full.of_latest((count + 1) * width)))
-        .collect();
+    let counts: Vec<usize> = params.delays.into_iter().filter(|count| *count < spec.delays.count).collect();
+    if counts.is_empty() || !spec.standardize {
+        return Ok(None);
+    }
+    let fewer = counts.into_iter().map(|count| full.of_latest((count + 1) * width));
+    let scales: Vec<Units> = std::iter::once(full.clone()).chain(fewer).collect();
     let next = next.slice(s![.., ..width]);
     let Some(rows) = Rows::new(spec, (&scales, each), x, next) else { return Ok(None) };
     let judge = NarrowJudge::new(&rows, width);
@@ -40,14 +45,15 @@ pub(super) fn with_fewer(
         Ok::<_, Error>(judge.least_errors(gram.as_faer(), &params.regularizations))
     };
     let Some((_, mut least)) = errors(0, found.bandwidth)? else { return Ok(None) };
-    // What a linear map of all delays forecasts, as of smooth oscillations, needs no fewer.
+    // Smooth oscillations, which a linear map of all delays forecasts, need no fewer delays.
     let all = rows.scaled[0].0.view();
     let linear = affine().resolve(all.ncols())?.similarities_of_rows(&PointSet::gather(all), all);
     if let Some((_, [state, _])) = judge.least_errors(linear.as_faer(), &params.regularizations) {
         least[0] = least[0].min(state);
     }
     let mut best: Option<Candidate> = None;
-    for scale in 1..scales.len() {
+    // Where most latest values are equal, distances are those of the negligible delays.
+    for scale in (1..scales.len()).filter(|scale| rows.scaled[*scale].1 > LEAST_DISTANCE) {
         let (mut of_scale, mut theirs) = (Vec::new(), Vec::new());
         for factor in params.bandwidths {
             let bandwidth = factor * rows.scaled[scale].1;

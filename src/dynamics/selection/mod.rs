@@ -100,13 +100,12 @@ pub(super) fn choose(
         }
     }
     let less = params.stream_regularization;
-    let Some(found) = found else {
+    let Some(mut found) = found else {
         let units = scales.into_iter().next_back().unwrap_or_default();
         return Ok(Choice { operator, units });
     };
     let mut units = scales[found.scale].clone();
-    let mut found = found;
-    if spec.delays.fewer && !may_be_linear && x.nrows() >= params.few_pairs {
+    if spec.delays.fewer && !may_be_linear {
         let fewer = delays::with_fewer(spec, (&units, &each), chosen_by.view(), their_next.view(), &found)?;
         (found, units) = fewer.unwrap_or((found, units));
     }

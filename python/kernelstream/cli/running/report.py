@@ -98,7 +98,11 @@ def print_report(
                 "The operator alone forecasts worse than persistence here: --forecast N mixes it "
                 "with simpler forecasts, and judges what comes of it.",
             )
-    facts = {"pairs learned": f"{model.n_seen_:,}", "states stored": f"{model.n_stored_:,}"}
+    n_left_out = getattr(model, "n_left_out_", 0)
+    facts = {"pairs learned": f"{model.n_seen_ - n_left_out:,}"}
+    if n_left_out:
+        facts["pairs left out"] = f"{n_left_out:,}, with an outlying state"
+    facts["states stored"] = f"{model.n_stored_:,}"
     facts["trajectories"] = f"{cutter.n_trajectories:,}"
     if cutter.n_gaps:
         facts["trajectories"] += f" ({cutter.n_gaps:,} ended at a gap in time)"

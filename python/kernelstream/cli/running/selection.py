@@ -16,7 +16,8 @@ def chosen_lines(model: Forecaster, names: list[str]) -> list[str]:
     if not model._core.has_candidates:
         return []
     operator = model.operator_
-    delays = f"{operator.n_delays} delays" if operator.n_delays else "no delays"
+    n_delays = operator.chosen_["n_delays"]
+    delays = f"{n_delays} {'delay' if n_delays == 1 else 'delays'}" if n_delays else "no delays"
     return [
         _seasons(model, names),
         f"operator: {operator.chosen_['kernel']}, {delays}, by forecasts of held-out rows",

@@ -1,6 +1,6 @@
 //! The trees in a model file.
 
-use super::{Combination, FORMER_NUMBERS, FORMER_ROWS, GIVEN_UP, TERMS, TreeStage, rows_within};
+use super::{Combination, FORMER_NUMBERS, GIVEN_UP, TERMS, TreeStage, rows_within};
 use crate::error::{Error, Result};
 use crate::experts::adaptive::AdaptiveSpec;
 use crate::experts::adaptive::log_trees::LogTrees;
@@ -73,9 +73,9 @@ impl TreeStage {
         new.rows.values = from.table("trees.rows", n, width)?;
         let forest = spec.params.trees.forest_trees.min(grown);
         // In former files the reservoir had fewer rows, with which it continues.
-        let former = rows_within(FORMER_NUMBERS, (features, outputs)).min(FORMER_ROWS);
+        let former = rows_within(FORMER_NUMBERS, (features, outputs)).min(new.capacity);
         let fits = |capacity: &usize| age.min(*capacity as u64) == n as u64;
-        let capacity = [new.capacity, former.min(new.capacity)].into_iter().find(fits);
+        let capacity = [new.capacity, former].into_iter().find(fits);
         new.capacity = capacity.unwrap_or(0);
         let sound = age <= met
             && capacity.is_some()

@@ -29,14 +29,13 @@ use crate::online::winsorizer::WinsorizerParams;
 use crate::trees::{Boosted, Fitting, Gradual, Growth, Tree};
 
 /// Bounds of the memory: numbers of the reservoir, 64 MB, and the fewest rows with which trees are grown. The trees take at
-/// most three times as much, and twice as much while some are made. With a quarter, 6,636 of the 20,000 rows of w7a, 300
-/// columns, are 8 % more mistakes.
+/// most three times as much, and twice as much while some are made. With a quarter of it, 6,636 of the 20,000 rows of w7a,
+/// which has 300 columns, mistakes are 8 % more.
 const MAX_NUMBERS: usize = 1 << 23;
 const MIN_ROWS: usize = 4096;
 
-/// What these were in former files.
+/// Numbers of the reservoir in former files.
 const FORMER_NUMBERS: usize = 1 << 21;
-const FORMER_ROWS: usize = 1 << 16;
 
 /// Experts of the forest, and of the boosted trees.
 const LEVELS: usize = 3;
