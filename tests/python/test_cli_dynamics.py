@@ -227,6 +227,9 @@ def test_codes_for_missing_values_are_named_with_their_row(frame, tmp_path):
     result = run("dynamics", tmp_path / "t.csv", "--columns", name)
     assert f"row 1001, column {name!r} (line 1002): -9999" in result.stderr
     assert "--missing-values=-9999" in result.stderr
+    assert "left out if it is far from the states" in result.stderr
+    assert "at row" not in result.stderr
+    assert "pairs left out  2, with an outlying state" in result.stdout
     result = run("dynamics", tmp_path / "t.csv", "--columns", name, "--missing-values=-9999")
     assert "rows filled in   1 on" in result.stdout
     result = run("dynamics", tmp_path / "t.csv", "--columns", name.upper() + "_")

@@ -34,7 +34,12 @@ from kernelstream.cli.writing.predictions import check_ending, column_writer
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.estimators.progress import ProgressBar
 from kernelstream.estimators.sentinels import find_sentinel
-from kernelstream.exceptions import MissingPackageWarning, SentinelWarning, SlowWarning
+from kernelstream.exceptions import (
+    MissingPackageWarning,
+    OutlierWarning,
+    SentinelWarning,
+    SlowWarning,
+)
 from kernelstream.forecasting import Forecaster
 from kernelstream.forecasting.estimator import delays_of
 from kernelstream.koopman import Koopman
@@ -78,8 +83,8 @@ class Dynamics:
             Something is wrong with a table or an option.
         """
         with warnings.catch_warnings():
-            # This command shows a bar of its own.
-            for category in (MissingPackageWarning, SentinelWarning, SlowWarning):
+            # This command shows a bar of its own, and names rows by those of the table.
+            for category in (MissingPackageWarning, OutlierWarning, SentinelWarning, SlowWarning):
                 warnings.simplefilter("ignore", category)
             warnings.showwarning = lambda message, *_: say(self.console, f"note: {message}")
             return self._run(find_sources(self.files))
@@ -257,7 +262,10 @@ class Dynamics:
         if found is not None:
             self._warned_of_sentinel = True
             where = batch.where(int(rows[found.row]), self._names[found.column])
-            say(self.console, describe_sentinel(where, found))
+            learned = "is learned as it is"
+            if not self._steps:
+                learned = f"{learned}, or left out if it is far from the states before and after it"
+            say(self.console, describe_sentinel(where, found, learned))
 
     def _save_what_was_learned(self) -> None:
         """Save the model of the rows before one that cannot be learned."""
