@@ -7,9 +7,10 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use super::candidates::Candidates;
 use super::learned::DelayEmbedding;
 use super::readouts::Readouts;
-use super::{Dynamics, selection};
+use super::{Dynamics, Units, selection};
 use crate::error::{Error, Result};
 use crate::interrupt;
+use crate::koopman::Koopman;
 use crate::online::warm_up::WarmUp;
 use crate::validate::one_row;
 
@@ -141,9 +142,7 @@ impl Dynamics {
         let learned = match after.meet(x, next) {
             None => self.learn_all(x, next, weights, should_continue)?,
             Some(rows) => {
-                // States that cannot be learned are refused also where they would be left out.
-                let units = self.units.after(x, next);
-                self.operator.check_pairs(units.scaled(x).view(), units.scaled(next).view())?;
+                check_all(&self.operator, &self.units.after(x, next), x, next)?;
                 let row = |i: usize| rows.get(i).copied().unwrap_or(x.nrows());
                 let (x, next, weights) = selected(x, next, weights, &rows);
                 let weights = weights.as_ref().map(|weights| weights.view());
@@ -229,8 +228,7 @@ impl Dynamics {
         let mut operator = chosen.operator.build()?;
         let units = chosen.units;
         if rows.is_some() {
-            // States that cannot be learned are refused also where they would be left out.
-            operator.check_pairs(units.scaled(all.0).view(), units.scaled(all.1).view())?;
+            check_all(&operator, &units, all.0, all.1)?;
         }
         let (here, there) = (units.scaled(x), units.scaled(next));
         let learned = operator
@@ -295,6 +293,16 @@ impl Dynamics {
     pub fn drain_while(&mut self, should_continue: impl FnMut() -> bool) -> Result<bool> {
         self.operator.flush_while(should_continue)
     }
+}
+
+/// Refuses pairs that cannot be learned, also where they would be left out.
+fn check_all(
+    operator: &Koopman,
+    units: &Units,
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+) -> Result<()> {
+    operator.check_pairs(units.scaled(x).view(), units.scaled(next).view())
 }
 
 /// These rows of pairs and of their weights.

@@ -57,7 +57,8 @@ impl Outliers {
     ) -> Option<Vec<usize>> {
         let found = self.limits.restart_pairs(x, next, width);
         self.first = found.iter().flatten().next().copied();
-        rows_without(&found)
+        let left_out: Vec<usize> = (0..found.len()).filter(|row| found[*row].is_some()).collect();
+        rows_without(&left_out, found.len())
     }
 
     /// Records further pairs; returns the rows to learn, if not all.
@@ -65,16 +66,16 @@ impl Outliers {
         if !self.limits.are_known() {
             return None;
         }
-        let pairs = x.rows().into_iter().zip(next.rows());
-        let found: Vec<Option<(usize, f64)>> = pairs
-            .map(|(x, next)| {
-                let found = self.limits.outlier_of_pair(x, next);
-                self.limits.meet_pair(x, next, found.is_some());
-                self.first = self.first.or(found);
-                found
-            })
-            .collect();
-        rows_without(&found)
+        let mut left_out = Vec::new();
+        for (row, (x, next)) in x.rows().into_iter().zip(next.rows()).enumerate() {
+            let found = self.limits.outlier_of_pair(x, next);
+            self.limits.meet_pair(x, next, found.is_some());
+            self.first = self.first.or(found);
+            if found.is_some() {
+                left_out.push(row);
+            }
+        }
+        rows_without(&left_out, x.nrows())
     }
 
     pub fn write(&self, out: &mut Writer) {
@@ -91,10 +92,10 @@ impl Outliers {
     }
 }
 
-/// The rows in which nothing was found, if not all.
-fn rows_without(found: &[Option<(usize, f64)>]) -> Option<Vec<usize>> {
-    let rows = || (0..found.len()).filter(|row| found[*row].is_none());
-    (rows().count() < found.len()).then(|| rows().collect())
+/// The others of `n` rows, if not all.
+fn rows_without(left_out: &[usize], n: usize) -> Option<Vec<usize>> {
+    let is_kept = |row: &usize| left_out.binary_search(row).is_err();
+    (!left_out.is_empty()).then(|| (0..n).filter(is_kept).collect())
 }
 
 impl Dynamics {

@@ -283,10 +283,19 @@ impl Limits {
         (raw, learned): (ArrayView1<'_, f64>, ArrayView1<'_, f64>),
         weight: f64,
     ) {
-        if weight <= 0.0 {
-            return;
+        if weight > 0.0 {
+            self.note(raw, learned);
+            self.record(made, (raw, learned), weight);
         }
-        self.note(raw, learned);
+    }
+
+    /// The same of a row of positive weight, without counting it if its targets were winsorized.
+    fn record(
+        &mut self,
+        made: ArrayView1<'_, f64>,
+        (raw, learned): (ArrayView1<'_, f64>, ArrayView1<'_, f64>),
+        weight: f64,
+    ) {
         for (c, known) in self.known.iter_mut().enumerate() {
             known.run = known.run_with(made[c], raw[c], &self.params);
             known.begin_varying(learned[c], weight);
@@ -423,10 +432,13 @@ impl Limits {
     pub fn meet_pair(&mut self, x: ArrayView1<'_, f64>, next: ArrayView1<'_, f64>, is_left_out: bool) {
         let width = self.known.len();
         let (x, next) = (x.slice_move(s![..width]), next.slice_move(s![..width]));
-        let limited = self.limited.saturating_add(u64::from(is_left_out));
-        let learned = if is_left_out { Array1::from(self.followed(Some(x), next)) } else { next.to_owned() };
-        self.meet_followed(x, (next, learned.view()), 1.0);
-        self.limited = limited;
+        if is_left_out {
+            self.limited = self.limited.saturating_add(1);
+            let learned = self.followed(Some(x), next);
+            self.record(x, (next, ArrayView1::from(&learned)), 1.0);
+        } else {
+            self.record(x, (next, next), 1.0);
+        }
     }
 
     /// Records a target as it was learned, and its error before clipping.

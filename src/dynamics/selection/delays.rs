@@ -5,12 +5,11 @@
 //! candidate with fewer delays is a scale on which the earlier ones are negligible. Candidates are judged by
 //! forecasts of the next state, and of test functions of it, without its delays, which are known already.
 
-use faer::linalg::solvers::Solve as _;
-use faer::{Mat, MatRef, Side};
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{ArrayView2, s};
 
 use super::affine;
 use super::candidates::{Candidate, Rows, gram};
+use super::judge::NarrowJudge;
 use crate::dynamics::{DynamicsSpec, Units};
 use crate::error::{Error, Result};
 use crate::interrupt::check;
@@ -38,7 +37,7 @@ pub(super) fn with_fewer(
     let scales: Vec<Units> = std::iter::once(full.clone()).chain(fewer).collect();
     let next = next.slice(s![.., ..width]);
     let Some(rows) = Rows::new(spec, (&scales, each), x, next) else { return Ok(None) };
-    let judge = NarrowJudge::new(&rows, width);
+    let judge = NarrowJudge::new(&rows.judge, &rows.targets, width);
     let errors = |scale: usize, bandwidth: f64| {
         check()?;
         let gram = gram(found.control.as_ref(), bandwidth, rows.scaled[scale].0.view())?;
@@ -80,55 +79,6 @@ pub(super) fn with_fewer(
     rows.detail(&mut best)?;
     let units = scales[best.scale].clone();
     Ok(Some((best, units)))
-}
-
-/// Kernel ridge regression of few targets, which forecasts those of held-out rows.
-struct NarrowJudge<'a> {
-    learned: &'a [usize],
-    held_out: &'a [usize],
-    /// Targets of learned and of held-out rows, states first.
-    own: Mat<f64>,
-    other: Mat<f64>,
-    width: usize,
-}
-
-impl<'a> NarrowJudge<'a> {
-    fn new(rows: &'a Rows<'_>, width: usize) -> Self {
-        let (learned, held_out) = (&rows.judge.learned[..], &rows.judge.held_out[..]);
-        let targets: &Array2<f64> = &rows.targets;
-        let of = |rows: &[usize]| Mat::from_fn(rows.len(), targets.ncols(), |i, j| targets[(rows[i], j)]);
-        Self { learned, held_out, own: of(learned), other: of(held_out), width }
-    }
-
-    /// Least errors of the state and of all targets over regularizations, and that with the least of all targets.
-    fn least_errors(&self, gram: MatRef<'_, f64>, regularizations: &[f64]) -> Option<(f64, [f64; 2])> {
-        let part = |rows: &[usize], cols: &[usize]| {
-            Mat::from_fn(rows.len(), cols.len(), |i, j| gram[(rows[i], cols[j])])
-        };
-        let (own, cross) = (part(self.learned, self.learned), part(self.held_out, self.learned));
-        let mut least: Option<(f64, [f64; 2])> = None;
-        for regularization in regularizations {
-            let mut regular = own.clone();
-            (0..regular.nrows()).for_each(|i| regular[(i, i)] += regularization);
-            let Ok(factor) = regular.llt(Side::Lower) else { continue };
-            let made = &cross * factor.solve(&self.own);
-            let square = |j: usize| {
-                (0..made.nrows()).map(|i| (made[(i, j)] - self.other[(i, j)]).powi(2)).sum::<f64>()
-            };
-            let state: f64 = (0..self.width).map(square).sum();
-            let all = state + (self.width..made.ncols()).map(square).sum::<f64>();
-            if !all.is_finite() {
-                continue;
-            }
-            least = Some(match least {
-                Some((best, [one, other])) => {
-                    (if all < other { *regularization } else { best }, [one.min(state), other.min(all)])
-                }
-                None => (*regularization, [state, all]),
-            });
-        }
-        least
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Kernel ridge regression that forecasts held-out rows.
 
-use faer::linalg::solvers::Solve as _;
+use faer::linalg::solvers::{Llt, Solve as _};
 use faer::{Mat, MatRef, Side};
 use ndarray::{Array2, Axis};
 
@@ -48,15 +48,11 @@ impl Judge {
 
     /// Errors for each regularization that can be computed, as shares of the variance.
     fn errors(&self, gram: MatRef<'_, f64>, regularizations: &[f64]) -> Vec<(f64, f64)> {
-        let part = |rows: &[usize], cols: &[usize]| {
-            Mat::from_fn(rows.len(), cols.len(), |i, j| gram[(rows[i], cols[j])])
-        };
-        let (own, cross) = (part(&self.learned, &self.learned), part(&self.learned, &self.held_out));
+        let (own, cross) =
+            (part(gram, &self.learned, &self.learned), part(gram, &self.learned, &self.held_out));
         let error = |regularization: f64| {
-            let mut regular = own.clone();
-            (0..regular.nrows()).for_each(|i| regular[(i, i)] += regularization);
             // Weights of the learned targets (learned, held out).
-            let weights = regular.llt(Side::Lower).ok()?.solve(&cross);
+            let weights = regularized(&own, regularization)?.solve(&cross);
             let mut gap = &self.own * &weights;
             for j in 0..gap.ncols() {
                 for i in 0..gap.nrows() {
@@ -70,5 +66,61 @@ impl Judge {
             error.is_finite().then_some((regularization, error.max(0.0)))
         };
         regularizations.iter().copied().filter_map(error).collect()
+    }
+}
+
+/// These rows and columns of a Gram matrix.
+fn part(gram: MatRef<'_, f64>, rows: &[usize], cols: &[usize]) -> Mat<f64> {
+    Mat::from_fn(rows.len(), cols.len(), |i, j| gram[(rows[i], cols[j])])
+}
+
+/// The factor of a Gram matrix with this regularization on its diagonal, if it has one.
+fn regularized(gram: &Mat<f64>, regularization: f64) -> Option<Llt<f64>> {
+    let mut regular = gram.clone();
+    (0..regular.nrows()).for_each(|i| regular[(i, i)] += regularization);
+    regular.llt(Side::Lower).ok()
+}
+
+/// Kernel ridge regression of few targets, which forecasts those of held-out rows.
+pub(super) struct NarrowJudge<'a> {
+    learned: &'a [usize],
+    held_out: &'a [usize],
+    /// Targets of learned and of held-out rows, states first.
+    own: Mat<f64>,
+    other: Mat<f64>,
+    width: usize,
+}
+
+impl<'a> NarrowJudge<'a> {
+    /// For the rows of another judge; the first `width` of the targets are the state.
+    pub fn new(judge: &'a Judge, targets: &Array2<f64>, width: usize) -> Self {
+        let (learned, held_out) = (&judge.learned[..], &judge.held_out[..]);
+        let of = |rows: &[usize]| Mat::from_fn(rows.len(), targets.ncols(), |i, j| targets[(rows[i], j)]);
+        Self { learned, held_out, own: of(learned), other: of(held_out), width }
+    }
+
+    /// Least errors of the state and of all targets over regularizations, and that with the least of all targets.
+    pub fn least_errors(&self, gram: MatRef<'_, f64>, regularizations: &[f64]) -> Option<(f64, [f64; 2])> {
+        let (own, cross) = (part(gram, self.learned, self.learned), part(gram, self.held_out, self.learned));
+        let mut least: Option<(f64, [f64; 2])> = None;
+        for regularization in regularizations {
+            let Some(factor) = regularized(&own, *regularization) else { continue };
+            let made = &cross * factor.solve(&self.own);
+            let square = |j: usize| {
+                (0..made.nrows()).map(|i| (made[(i, j)] - self.other[(i, j)]).powi(2)).sum::<f64>()
+            };
+            let state: f64 = (0..self.width).map(square).sum();
+            let all = state + (self.width..made.ncols()).map(square).sum::<f64>();
+            if !all.is_finite() {
+                continue;
+            }
+            least = Some(match least {
+                Some((best, [one, other])) => {
+                    (if all < other { *regularization } else { best }, [one.min(state), other.min(all)])
+                }
+                None => (*regularization, [state, all]),
+            });
+        }
+        least
     }
 }
