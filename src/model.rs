@@ -182,10 +182,16 @@ pub trait Introspection: Model {
     /// Points stored.
     fn n_stored(&self) -> usize;
 
-    /// Quality of the model: errors, also over recent rows, coverage, novelty, condition.
-    fn diagnostics(&self) -> Diagnostics;
+    /// Quality of the model: errors, also over recent rows, coverage, novelty; all of its
+    /// [diagnostics](Self::diagnostics) but the condition, and as cheap as a row.
+    fn quality(&self) -> Diagnostics;
 
-    /// Condition number of the coordinates, by which an inversion may magnify rounding.
+    /// [Quality](Self::quality) of the model, and its [condition](Self::condition). O(m^2).
+    fn diagnostics(&self) -> Diagnostics {
+        Diagnostics { condition: self.condition(), ..self.quality() }
+    }
+
+    /// Condition number of the coordinates, by which an inversion may magnify rounding. O(m^2).
     fn condition(&self) -> Option<f64> {
         None
     }

@@ -385,8 +385,8 @@ impl<M: AsModel> Uncertainty for TargetModels<M> {
 }
 
 impl<M: AsModel> Introspection for TargetModels<M> {
-    fn diagnostics(&self) -> Diagnostics {
-        let all: Vec<_> = self.models.iter().map(|model| model.as_model().diagnostics()).collect();
+    fn quality(&self) -> Diagnostics {
+        let all: Vec<_> = self.models.iter().map(|model| model.as_model().quality()).collect();
         let each = |part: fn(&Diagnostics) -> &Option<Vec<f64>>| {
             let own = all.iter().enumerate().map(|(c, one)| Some(part(one).as_ref()?[self.output(c)]));
             own.collect::<Option<Vec<f64>>>()
@@ -395,7 +395,6 @@ impl<M: AsModel> Introspection for TargetModels<M> {
             let known = all.iter().map(part).collect::<Option<Vec<f64>>>()?;
             Some(known.iter().sum::<f64>() / known.len() as f64)
         };
-        let most = |part: fn(&Diagnostics) -> Option<f64>| all.iter().filter_map(part).reduce(f64::max);
         let mut moved: Vec<usize> = all.iter().flat_map(|one| one.moved_columns.clone()).collect();
         moved.sort_unstable();
         moved.dedup();
@@ -410,8 +409,8 @@ impl<M: AsModel> Introspection for TargetModels<M> {
             late_coverage: each(|one| &one.late_coverage),
             novel: mean(|one| one.novel),
             late_novel: mean(|one| one.late_novel),
-            effective_rows: most(|one| one.effective_rows),
-            condition: most(|one| one.condition),
+            effective_rows: all.iter().filter_map(|one| one.effective_rows).reduce(f64::max),
+            condition: None,
             error_rose: all.iter().any(|one| one.error_rose),
             was_useless: all.iter().any(|one| one.was_useless),
             moved_columns: moved,

@@ -357,8 +357,8 @@ impl Regressor {
     /// Whether errors have risen, and whether predictions were of no use.
     #[getter]
     fn concerns(&self, py: Python<'_>) -> PyResult<(bool, bool, Vec<usize>)> {
-        let diagnostics = self.model.read(py)?.diagnostics();
-        Ok((diagnostics.error_rose, diagnostics.was_useless, diagnostics.moved_columns))
+        let quality = self.model.read(py)?.quality();
+        Ok((quality.error_rose, quality.was_useless, quality.moved_columns))
     }
 
     /// The same for one row (classes).

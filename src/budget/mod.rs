@@ -287,7 +287,7 @@ impl Introspection for Budgeted {
         Ok(sum.novelty(x))
     }
 
-    fn diagnostics(&self) -> Diagnostics {
+    fn quality(&self) -> Diagnostics {
         Diagnostics { n_stored: self.n_stored(), ..self.errors.diagnostics(false) }
     }
 

@@ -450,7 +450,7 @@ impl<M: AsExpert> Uncertainty for Experts<M> {
 }
 
 impl<M: AsExpert> Introspection for Experts<M> {
-    fn diagnostics(&self) -> Diagnostics {
+    fn quality(&self) -> Diagnostics {
         Diagnostics { n_stored: self.n_stored(), ..Diagnostics::of(&self.calibration) }
     }
 

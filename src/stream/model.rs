@@ -235,13 +235,9 @@ impl<B: AsBasis, L: AsLearner> Introspection for Stream<B, L> {
         Ok(out)
     }
 
-    fn diagnostics(&self) -> Diagnostics {
+    fn quality(&self) -> Diagnostics {
         let basis = self.basis.as_basis();
-        Diagnostics {
-            n_stored: self.n_stored(),
-            condition: basis.condition(),
-            ..self.head.errors.diagnostics(basis.points().is_some())
-        }
+        Diagnostics { n_stored: self.n_stored(), ..self.head.errors.diagnostics(basis.points().is_some()) }
     }
 
     /// Gradient of the prediction before it is shrunk or clipped. O(n m d + m^2).

@@ -591,9 +591,9 @@ impl<M: AsModel> Introspection for Table<M> {
         Ok(column.index_axis_move(Axis(1), 0))
     }
 
-    fn diagnostics(&self) -> Diagnostics {
+    fn quality(&self) -> Diagnostics {
         let moved_columns = self.moved_columns();
-        let inside = Diagnostics { moved_columns, ..self.model.as_model().diagnostics() };
+        let inside = Diagnostics { moved_columns, ..self.model.as_model().quality() };
         match &self.labels {
             Some(labels) => labels.diagnostics(inside),
             None => inside,

@@ -267,9 +267,9 @@ impl Introspection for AdaptiveExperts {
     }
 
     /// Errors are those of the next row.
-    fn diagnostics(&self) -> Diagnostics {
+    fn quality(&self) -> Diagnostics {
         let known = self.state.as_ref().map(|state| Diagnostics::of(&state.calibration));
-        Diagnostics { n_stored: self.n_stored(), condition: self.condition(), ..known.unwrap_or_default() }
+        Diagnostics { n_stored: self.n_stored(), ..known.unwrap_or_default() }
     }
 
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
