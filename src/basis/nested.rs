@@ -6,12 +6,9 @@ use super::prefetch::Prefetch;
 use super::{Basis, BasisBlocks, BasisFile, BasisGrowth, BasisPoints, NestedFeatures, Projection};
 use crate::error::{Error, Result, in_range, positive};
 use crate::kernel::{KernelSpec, PointSet};
-use crate::linalg::{Coordinates, Panel, own_coordinate, resolution};
+use crate::linalg::{BLOCK, Coordinates, Panel, own_coordinate, resolution};
 use crate::persist::{Reader, Writer};
 use crate::validate::check_rows;
-
-/// Rows that are prefetched together: a block.
-const FORESEEN: usize = 48;
 
 /// Nested features whose points are admitted if the dictionary does not explain them.
 ///
@@ -237,7 +234,7 @@ impl BasisBlocks for Nested {
     /// 0 for points with noise: their own coordinates are never so small that rounding is
     /// magnified.
     fn prefetch(&self) -> usize {
-        if self.noise > 0.0 && self.dim() >= FORESEEN { FORESEEN } else { 0 }
+        if self.noise > 0.0 && self.dim() >= BLOCK { BLOCK } else { 0 }
     }
 
     fn prefetch_rows(&mut self, rows: ArrayView2<'_, f64>) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use faer::Mat;
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
-use super::dictionaries::{Dictionaries, PAIRS};
+use super::dictionaries::Dictionaries;
 use super::operator::Operator;
 use super::replay::Replay;
 use super::singular::Singular;
@@ -16,7 +16,7 @@ use super::sums::Weights;
 use crate::basis::NestedFeatures;
 use crate::error::{Error, Result, in_range};
 use crate::interrupt::check;
-use crate::linalg::{Panel, to_array};
+use crate::linalg::{BLOCK, Panel, to_array};
 use crate::validate::{check_lengths, check_rows, check_weights, check_width, one_row};
 
 /// The last states of a trajectory (with their inputs), as many as are needed to continue it.
@@ -335,7 +335,8 @@ impl Koopman {
     /// How many pairs to process at once: a block, if blocks are faster.
     fn block_size(&self) -> usize {
         let large = self.n_stored().0 >= self.operator.blocks_from();
-        if large && self.operator.learns_blocks() { PAIRS } else { 1 }
+        // Also for many points: rounds of a longer block take longer, since each has as many targets as points.
+        if large && self.operator.learns_blocks() { BLOCK } else { 1 }
     }
 
     /// Processes consecutive pairs `x, x+`, or a single one with a replay buffer; returns whether

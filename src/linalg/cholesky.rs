@@ -3,6 +3,7 @@
 use faer::linalg::triangular_solve;
 use faer::{MatMut, Par};
 
+use super::divided;
 use super::loops::{self, padded};
 use super::nugget::own_coordinate;
 use super::panel::Panel;
@@ -106,7 +107,7 @@ impl GrowingCholesky {
 
     /// `B = L^{-1} B` in place for a block of right-hand sides, by matrix products.
     pub fn solve_block(&self, b: MatMut<'_, f64>) {
-        triangular_solve::solve_lower_triangular_in_place(self.factor.as_faer(), b, Par::Seq);
+        divided::solve_lower(self.factor.as_faer(), b);
     }
 
     /// `B = L^{-T} B` in place for a block of right-hand sides, by matrix products.

@@ -1,10 +1,13 @@
 //! The inverse of a symmetric matrix that grows and receives low-rank additions.
 
-use faer::linalg::matmul::{self, triangular::BlockStructure};
+use std::ops::Range;
+
+use faer::linalg::matmul;
 use faer::linalg::solvers::{DenseSolveCore as _, Llt, Solve as _};
 use faer::prelude::ReborrowMut as _;
-use faer::{Accum, Mat, MatRef, Par, Side};
+use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 
+use super::divided;
 use super::lanes::Lanes;
 use super::loops::{self, LANES, padded};
 use super::panel::Panel;
@@ -63,26 +66,51 @@ impl SymmetricInverse {
     /// `Z P` for a block of rows `Z` (b, dim), into `out`, by matrix products. What is below the diagonal is read
     /// for its own row and for its column's; `square` is scratch.
     pub(crate) fn multiply_rows(&self, z: MatRef<'_, f64>, out: &mut Panel, square: &mut Panel) {
+        let (m, b) = (self.dim(), z.nrows());
+        out.reshape(b, m);
+        let parts = divided::parts(m, SQUARE, b * m * m, divided::equal);
+        if parts.len() == 1 {
+            return self.multiply_part(z, 0..m, out.as_faer_mut(), square);
+        }
+        divided::for_columns(out.as_faer_mut(), parts, |part, out| {
+            self.multiply_part(z, part, out, &mut Panel::default());
+        });
+    }
+
+    /// Some columns of `Z P`.
+    fn multiply_part(
+        &self,
+        z: MatRef<'_, f64>,
+        part: Range<usize>,
+        mut out: MatMut<'_, f64>,
+        square: &mut Panel,
+    ) {
         let m = self.dim();
         let p = self.matrix.as_faer();
-        out.reshape(z.nrows(), m);
-        let mut out = out.as_faer_mut();
-        for left in (0..m).step_by(SQUARE) {
+        for left in (0..part.end).step_by(SQUARE) {
             let right = m.min(left + SQUARE);
             let width = right - left;
-            square.reshape(width, width);
-            for j in 0..width {
-                let own = left + j - j % LANES..padded(right);
-                square.col_mut(j)[j - j % LANES..].copy_from_slice(&self.matrix.col(left + j)[own]);
-            }
-            square.mirror_below();
-            let below = p.submatrix(right, left, m - right, width);
             let add = if left == 0 { Accum::Replace } else { Accum::Add };
-            let (mut to, to_others) = out.rb_mut().subcols_mut(left, m - left).split_at_col_mut(width);
             let (own, others) = z.subcols(left, m - left).split_at_col(width);
-            matmul::matmul(to.rb_mut(), add, own, square.as_faer(), 1.0, Par::Seq);
-            matmul::matmul(to, Accum::Add, others, below, 1.0, Par::Seq);
-            matmul::matmul(to_others, add, own, below.transpose(), 1.0, Par::Seq);
+            if left >= part.start {
+                square.reshape(width, width);
+                for j in 0..width {
+                    let own = left + j - j % LANES..padded(right);
+                    square.col_mut(j)[j - j % LANES..].copy_from_slice(&self.matrix.col(left + j)[own]);
+                }
+                square.mirror_below();
+                let mut to = out.rb_mut().subcols_mut(left - part.start, width);
+                matmul::matmul(to.rb_mut(), add, own, square.as_faer(), 1.0, Par::Seq);
+                let below = p.submatrix(right, left, m - right, width);
+                matmul::matmul(to, Accum::Add, others, below, 1.0, Par::Seq);
+            }
+            // What is below the square, for the columns of its rows.
+            let first = right.max(part.start);
+            if first < part.end {
+                let below = p.submatrix(first, left, part.end - first, width);
+                let to = out.rb_mut().subcols_mut(first - part.start, part.end - first);
+                matmul::matmul(to, add, own, below.transpose(), 1.0, Par::Seq);
+            }
         }
     }
 
@@ -292,17 +320,7 @@ impl SymmetricInverse {
     /// `P <- P - U U'` for a block of columns `U` (dim, b), by matrix products: what learning a block of
     /// rows comes to.
     pub fn subtract_products(&mut self, u: MatRef<'_, f64>) {
-        matmul::triangular::matmul(
-            self.matrix.as_faer_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Add,
-            u,
-            BlockStructure::Rectangular,
-            u.transpose(),
-            BlockStructure::Rectangular,
-            -1.0,
-            Par::Seq,
-        );
+        divided::subtract_own_product(self.matrix.as_faer_mut(), u);
         self.matrix.mirror_squares();
     }
 

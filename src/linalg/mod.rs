@@ -6,9 +6,11 @@
 //! are bound by memory and faster below a few hundred rows (see `benches/linalg.rs`).
 
 mod arrays;
+mod blocks;
 mod change_of_basis;
 mod cholesky;
 mod coordinates;
+pub(crate) mod divided;
 mod inverse;
 mod lanes;
 pub(crate) mod loops;
@@ -24,6 +26,7 @@ mod tests;
 
 pub(crate) use arrays::{evenly_spaced, write_array};
 pub use arrays::{from_array, to_array};
+pub(crate) use blocks::{BLOCK, block_len};
 pub use change_of_basis::ChangeOfBasis;
 pub use cholesky::GrowingCholesky;
 pub use coordinates::Coordinates;

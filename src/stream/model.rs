@@ -3,14 +3,14 @@
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
 
 use super::head::{HEAVY, Head};
-use super::schedule::{BLOCK, Schedule};
+use super::schedule::Schedule;
 use super::seen::{Seen, projection};
 use crate::basis::{
     AnyBasis, AsBasis, Basis as _, BasisBlocks as _, BasisGrowth as _, BasisPoints as _, Nested,
 };
 use crate::error::{Error, Result};
 use crate::learner::{AnyLearner, AsLearner, Learner as _, LearnerLimits as _, LearnerUncertainty as _};
-use crate::linalg::{Coordinates, Panel, with_scratch, write_array};
+use crate::linalg::{BLOCK, Coordinates, Panel, with_scratch, write_array};
 use crate::model::{Introspection, Model, Uncertainty};
 use crate::threads::ask_each_block;
 use crate::uncertainty::{Calibration, Diagnostics, Errors, Prequential, Spread};

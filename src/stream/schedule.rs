@@ -2,11 +2,7 @@
 
 use crate::basis::StreamBasis;
 use crate::learner::StreamLearner;
-
-/// Rows per block, and the remainder that is added to a block: enough for matrix products to pay,
-/// few enough for the quantities between the rows of a block (see [`Rows`](crate::learner::Rows))
-/// to stay small.
-pub(super) const BLOCK: usize = 48;
+use crate::linalg::{BLOCK, block_len};
 
 /// Fewest rows of a block.
 const WORTHWHILE: usize = 8;
@@ -51,7 +47,7 @@ impl Schedule {
     /// Length of the next block, of `left` rows; 1 for none.
     pub fn block_len<B: StreamBasis + ?Sized>(self, left: usize, basis: &B, pace: Pace) -> usize {
         let whole = basis.is_full() || pace.grows_with(basis);
-        let between = if whole { BLOCK } else { self.rows_since_growth };
+        let between = if whole { block_len(basis.dim()) } else { self.rows_since_growth };
         // The remainder is too short for a block of its own.
         let all = whole && left < between + WORTHWHILE;
         let len = if all { left } else { left.min(between) }.min(basis.max_block_len());

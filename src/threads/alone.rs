@@ -15,6 +15,16 @@ pub fn for_each_block<B>(blocks: impl Iterator<Item = B>, act: impl Fn(B)) {
     blocks.for_each(act);
 }
 
+/// See [`super::for_each_part`].
+pub fn for_each_part<P>(parts: impl Iterator<Item = P>, act: impl Fn(P)) {
+    parts.for_each(act);
+}
+
+/// See [`super::idle`].
+pub fn idle() -> usize {
+    1
+}
+
 /// See the one with threads: the work is done when its result is taken.
 pub(crate) struct Background<T> {
     work: Box<dyn Fn() -> Result<T> + Send + Sync>,

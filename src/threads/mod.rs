@@ -1,8 +1,9 @@
-//! Threads for predictions of many rows, experts that learn side by side, and parts to be merged.
+//! Threads for predictions of many rows, experts that learn side by side, parts to be merged, and
+//! large matrix products.
 //!
-//! Rows are divided into blocks of a fixed size, whatever the number of threads, so that results
-//! are bit-identical. One model learns row by row and the linear algebra is sequential: neither
-//! uses these threads. Without the feature `threads`, the calling thread does everything.
+//! Results are bit-identical for any number of threads: rows are divided into blocks of a fixed
+//! size, and products so that each number remains the same sum. Without the feature `threads`,
+//! the calling thread does everything.
 
 #[cfg(not(feature = "threads"))]
 mod alone;
@@ -74,6 +75,16 @@ pub(crate) fn try_for_each_block<B: Send>(
     let mut results: Vec<Result<()>> = (0..blocks.len()).map(|_| Ok(())).collect();
     for_each_block(blocks.zip(&mut results), |(block, result)| *result = act(block));
     results.into_iter().collect()
+}
+
+/// Calls `act` with each of `parts`, the first on the calling thread and each other one on one of its own.
+pub(crate) fn for_each_part<P: Send>(parts: impl ExactSizeIterator<Item = P>, act: impl Fn(P) + Sync) {
+    workers::for_each_part(parts, act);
+}
+
+/// Number of threads for [`for_each_part`]: 1 within work that is divided already.
+pub(crate) fn idle() -> usize {
+    workers::idle()
 }
 
 /// Maps `items` by `act`, on several threads if there are several of both.

@@ -39,15 +39,16 @@ impl Pool {
 
 static POOL: RwLock<Option<Pool>> = RwLock::new(None);
 
-/// Sets how many threads predictions and forecasts for many rows, and [`experts`](crate::experts), may use
-/// from now on, 1 or more. `None` is as many as the environment says ([`VARIABLE`]), or else as many as the process may run at once.
+/// Sets how many threads predictions and forecasts for many rows, [`experts`](crate::experts), and models of several
+/// hundred points may use from now on, 1 or more. `None` is as many as the environment says ([`VARIABLE`]), or else as
+/// many as the process may run at once.
 pub fn set_num_threads(threads: Option<NonZeroUsize>) {
     let new = Pool::new(threads.unwrap_or_else(default_threads));
     let old = POOL.write().unwrap_or_else(PoisonError::into_inner).replace(new);
     forget_if_foreign(old);
 }
 
-/// How many threads predictions for many rows and experts may use.
+/// How many threads may be used.
 #[must_use]
 pub fn num_threads() -> NonZeroUsize {
     let known = POOL.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|pool| pool.threads);
@@ -118,6 +119,24 @@ pub fn for_each_block<B: Send>(blocks: impl ExactSizeIterator<Item = B>, act: im
         }
         None => blocks.for_each(act),
     }
+}
+
+/// See [`super::for_each_part`].
+pub fn for_each_part<P: Send>(parts: impl ExactSizeIterator<Item = P>, act: impl Fn(P) + Sync) {
+    let pool = if parts.len() > 1 { pool() } else { None };
+    let Some(pool) = pool else { return parts.for_each(act) };
+    let act = &act;
+    pool.in_place_scope(|scope| {
+        let mut parts = parts;
+        let own = parts.next();
+        parts.for_each(|part| scope.spawn(move |_| act(part)));
+        own.map(act);
+    });
+}
+
+/// See [`super::idle`].
+pub fn idle() -> usize {
+    if super::is_alone() || rayon::current_thread_index().is_some() { 1 } else { num_threads().get() }
 }
 
 #[cfg(test)]

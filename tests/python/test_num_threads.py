@@ -42,6 +42,33 @@ def test_numbers_are_the_same_for_any_count() -> None:
     assert all(predictions(n) == one for n in (2, 3, 5))
 
 
+@pytest.mark.parametrize("order", ["shuffled", "sorted"])
+@pytest.mark.parametrize("kind", ["regressor", "newton", "operator"])
+def test_large_models_learn_the_same_bits(kind: str, order: str) -> None:
+    """Products of 900 points are divided among threads, and have the bits of one."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1.0, 1.0, (1_500, 6))
+    X = X[np.argsort(X[:, 0])] if order == "sorted" else X
+    basis = ks.ALD(1e-6, max_size=900)
+
+    def learned(n: int) -> bytes:
+        ks.set_num_threads(n)
+        kernel = ks.Gaussian(0.3)
+        if kind == "operator":
+            operator = ks.Koopman(kernel, basis, scale=False)
+            return operator.partial_fit(X[:1_100], 0.9 * X[:1_100])._core.to_bytes()
+        if kind == "regressor":
+            model = ks.KernelRegressor(kernel, basis, scale=False)
+            model.partial_fit(X, np.sin(X.sum(axis=1)))
+            return model._core.to_bytes()
+        classifier = ks.KernelClassifier(kernel, basis, scale=False)
+        classifier.partial_fit(X, X.sum(axis=1) > 0.0, classes=[False, True])
+        return classifier._core.to_bytes()
+
+    one = learned(1)
+    assert all(learned(n) == one for n in (2, 3))
+
+
 @pytest.mark.parametrize("n", [0, -1, 1025])
 def test_impossible_counts_are_refused(n: int) -> None:
     before = ks.get_num_threads()

@@ -22,9 +22,6 @@ use kind::Kind;
 use separate::Separate;
 use shared::Shared;
 
-/// Most pairs in a block: enough for matrix products to pay, few enough for the rounds within it to be cheap.
-pub(super) const PAIRS: usize = 48;
-
 /// Nested features of the states `x` and of the states `x+`.
 #[derive(Clone, Debug)]
 pub(super) enum Dictionaries {

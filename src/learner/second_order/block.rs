@@ -1,14 +1,12 @@
 //! A block of rows learned at once, with the result of one row at a time.
 
-use faer::linalg::matmul::matmul;
-use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
-use faer::{Accum, MatMut, Par};
+use faer::{Accum, MatMut};
 
 use super::rule::{Observation, SecondOrderRule, Step};
 use crate::error::{Error, Result};
 use crate::learner::Rows;
 use crate::learner::weights::beyond_bounds;
-use crate::linalg::{Panel, SymmetricInverse, loops, padded};
+use crate::linalg::{Panel, SymmetricInverse, divided, loops, padded};
 
 /// Largest share of the inverse that a row may remove along itself, `c z'Pz`: beyond it the
 /// products of the block have no digits left, and the row is learned by itself.
@@ -75,10 +73,9 @@ impl BlockUpdate {
         self.shares.clear();
         self.leverages.clear();
         let Self { zp, square, inner, raw, lengths, between, added, row, leverages, shares, .. } = self;
-        let product =
-            |to: MatMut<'_, f64>, left, right| matmul(to, Accum::Replace, left, right, 1.0, Par::Seq);
+        let product = |to: MatMut<'_, f64>, a, b| divided::product(to, Accum::Replace, a, b, 1.0);
         inverse.multiply_rows(rows.z, zp, square);
-        product(inner.as_faer_mut(), zp.as_faer(), rows.z.transpose());
+        divided::lower_product(inner.as_faer_mut(), zp.as_faer(), rows.z);
         let (of_outputs, of_one) = raw.as_faer_mut().split_at_col_mut(outputs);
         product(of_outputs, rows.z, weights.as_faer());
         if intercept.cols() > 0 {
@@ -149,7 +146,7 @@ impl BlockUpdate {
         // earlier gains.
         let inner = self.inner.as_faer().submatrix(0, 0, done, done);
         let gains = self.zp.as_faer_mut().subrows_mut(0, done);
-        solve_unit_lower_triangular_in_place(inner, gains, Par::Seq);
+        divided::solve_unit_lower(inner, gains);
         self.squares.clear();
         self.squares.resize(padded(self.zp.rows()), 0.0);
         loops::add_squares_of_columns(self.zp.data(), self.zp.stride(), &mut self.squares);
@@ -168,9 +165,9 @@ impl BlockUpdate {
         let gains = self.zp.as_faer().subrows(0, done).transpose();
         self.lengths.transpose_into(&mut self.turned);
         let (lengths, one) = self.turned.as_faer().subrows(0, done).split_at_col(weights.cols());
-        matmul(weights.as_faer_mut(), Accum::Add, gains, lengths, 1.0, Par::Seq);
+        divided::product(weights.as_faer_mut(), Accum::Add, gains, lengths, 1.0);
         if intercept.cols() > 0 {
-            matmul(intercept.as_faer_mut(), Accum::Add, gains, one, 1.0, Par::Seq);
+            divided::product(intercept.as_faer_mut(), Accum::Add, gains, one, 1.0);
         }
         self.roots.clear();
         self.roots.extend(self.shares.iter().map(|share| share.sqrt()));
