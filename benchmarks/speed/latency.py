@@ -4,6 +4,8 @@ The dictionary is full, rows are numpy arrays or lists, and each figure is the m
 runs, which excludes other load of the machine. With one stored point the overhead of a call from
 Python remains.
 
+Then calls of `predict` and `partial_fit` with few rows, which check their arguments.
+
 Then streams of single rows, each predicted and learned: the median, the 99th and 99.9th
 percentiles and the longest, from call to return, waits for other threads included. In three runs on
 the same rows the work of a row is the same and other load is not, so the shortest time of each row
@@ -31,6 +33,8 @@ WIDTH = 8
 ROWS = 200  # of one run
 STREAM = 40_000  # rows
 QUANTILES = (0.5, 0.99, 0.999, 1.0)
+SHORT = (1, 10, 100)  # rows of a call
+CALLS = 300
 LEARNERS = {"ridge": ks.Ridge(), "NONS": ks.OnlineNewton(), "gradient": ks.Gradient()}
 
 
@@ -65,6 +69,40 @@ def waits(begin: Callable[[], Model], X: FloatArray, y: FloatArray) -> FloatArra
             model.learn_one(x, target)
             least[i] = min(least[i], 1e-3 * (time.perf_counter_ns() - start))
     return least
+
+
+def call(act: Callable[[FloatArray, FloatArray], object], n: int) -> float:
+    """Microseconds of a call with `n` other rows each time, at the median."""
+    rng = np.random.default_rng(n)
+    took = []
+    for _ in range(CALLS):
+        X = rng.uniform(-1.0, 1.0, (n, WIDTH))
+        y = np.sin(X.sum(axis=1))
+        start = time.perf_counter_ns()
+        act(X, y)
+        took.append(1e-3 * (time.perf_counter_ns() - start))
+    return float(np.median(took))
+
+
+def short_calls(report: Report) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1.0, 1.0, (3_000, WIDTH))
+    y = np.sin(X.sum(axis=1))
+    basis = ks.FirstPoints(30)
+    models = {
+        "ridge, m = 30, plain columns": ks.KernelRegressor(ks.Gaussian(1.0), basis, scale=False),
+        "KernelRegressor()": ks.KernelRegressor(),
+        "KernelRegressor(), m = 1,000": ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-9, 1_000)),
+    }
+    report.heading(f"Calls of few rows, d = {WIDTH}, microseconds a call")
+    rows = []
+    for name, model in models.items():
+        model.partial_fit(X, y)
+        predict = [call(lambda X, _, model=model: model.predict(X), n) for n in SHORT]  # type: ignore[misc]
+        learn = [call(lambda X, y, model=model: model.partial_fit(X, y), n) for n in SHORT]  # type: ignore[misc]
+        rows.append([name, *(f"{cost:,.0f}" for cost in (*predict, *learn))])
+    titles = [f"{what} {n}" for what in ("predict", "learn") for n in SHORT]
+    report.table(["model", *titles], rows)
 
 
 def classifier() -> ks.KernelExpertsClassifier:
@@ -131,5 +169,6 @@ def main() -> None:
         ["learner", "predict", "learn", "predict, list", "learn, list", "predict + learn"], rows
     )
     report.remark("predict + learn: of numpy rows.")
+    short_calls(report)
     streams(report, STREAM // 10 if quick else STREAM)
     report.write()

@@ -141,7 +141,8 @@ def _has_known_end(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     if not len(values):
         return np.zeros(values.shape[1], dtype=bool)
     ends = np.stack([np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)])
-    return np.asarray(np.isin(ends, _KNOWN).any(axis=0))
+    # For a few columns, faster than np.isin, which sorts.
+    return np.asarray((ends[..., np.newaxis] == _KNOWN).any(axis=(0, 2)))
 
 
 def _known_beyond(values: NDArray[np.float64]) -> tuple[int, tuple[float, float]] | None:

@@ -1,16 +1,16 @@
-"""How many threads work on predictions and on experts."""
+"""How many threads work on predictions, experts and large models."""
 
 from kernelstream import _core
 
 
 def set_num_threads(n: int | None) -> None:
     """
-    Set how many threads predictions for many rows and experts may use.
+    Set how many threads predictions for many rows, experts and large models may use.
 
-    `predict`, `transform` and `eigenfunctions` cut the rows into blocks of a fixed size and share
-    these out, so that the numbers are the same to the bit for any number of threads. Learning goes
-    row after row, on one thread; the experts of `KernelExperts` learn side by side. Python's other
-    threads run meanwhile.
+    `predict`, `transform` and `eigenfunctions` divide the rows into blocks of a fixed size, the
+    experts of `KernelExperts` learn side by side, and the matrix products of models of some 700
+    points or more are divided; other models learn on one thread. Results are the same to the bit
+    for any number of threads. Python's other threads run meanwhile.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def set_num_threads(n: int | None) -> None:
 
 def get_num_threads() -> int:
     """
-    Return how many threads predictions for many rows and experts may use.
+    Return how many threads predictions for many rows, experts and large models may use.
 
     Returns
     -------

@@ -59,6 +59,11 @@ def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     return floats if floats.flags.aligned else floats.copy()
 
 
+def _is_plain(values: Any) -> bool:
+    """Tell whether it is an array of numbers that scikit-learn would give back, in 100 us."""
+    return type(values) is np.ndarray and values.dtype.kind == "f" and values.size > 0
+
+
 def rows_of(
     estimator: Any, X: Any, *, reset: bool, sparse: bool = False, named: bool = True
 ) -> Any:
@@ -69,6 +74,9 @@ def rows_of(
     ValueError, TypeError
         They are not rows of real numbers, or have another width or other names.
     """
+    known = None if reset else getattr(estimator, "n_features_in_", None)
+    if _is_plain(X) and X.shape[1:] == (known,) and not hasattr(estimator, "feature_names_in_"):
+        return as_float64(X, "X")
     refuse_masked(X, "X")
     if hasattr(type(X), "collect"):
         raise TypeError(f"X is a {type(X).__name__}, which is not computed yet: use X.collect()")
@@ -109,6 +117,8 @@ def numbers_of(
     ValueError, TypeError
         They are not real numbers, or not of that many dimensions.
     """
+    if _is_plain(values) and values.ndim in ((2,) if ensure_2d else (1, 2)):
+        return as_float64(values, name)
     refuse_masked(values, name)
     _refuse_complex(values, name)
     if isinstance(values, list | tuple):
