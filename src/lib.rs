@@ -64,7 +64,7 @@
 //! Features, both on by default. A device or a browser goes without (`default-features = false`); whatever is
 //! learned and predicted is the same to the bit.
 //!
-//! - `threads`: predictions for many rows, and experts, on several threads ([`threads`]), and models shared by
+//! - `threads`: predictions for many rows, experts, and models of many points on several threads ([`threads`]), and models shared by
 //!   them ([`lock`]);
 //! - `files`: models saved to files and loaded from them; without it, to and from bytes ([`Persist`]).
 //!

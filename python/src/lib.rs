@@ -117,8 +117,8 @@ fn model_kind(py: Python<'_>, path: std::path::PathBuf) -> PyResult<String> {
     py.detach(|| kernelstream::persist::kind_of(&path)).map_err(to_python)
 }
 
-/// Sets how many threads predictions and forecasts for many rows, and experts, may use, 1 or more; `None` is
-/// as many as the environment says (`KERNELSTREAM_NUM_THREADS`), or else as many as there are processors.
+/// Sets how many threads predictions and forecasts for many rows, experts, and models of many points may use, 1 or
+/// more; `None` is as many as the environment says (`KERNELSTREAM_NUM_THREADS`), or else as many as there are processors.
 #[pyfunction]
 #[pyo3(signature = (n))]
 fn set_num_threads(py: Python<'_>, n: Option<usize>) -> PyResult<()> {
@@ -132,7 +132,7 @@ fn set_num_threads(py: Python<'_>, n: Option<usize>) -> PyResult<()> {
     Ok(())
 }
 
-/// How many threads predictions and forecasts for many rows and experts may use.
+/// How many threads they may use.
 #[pyfunction]
 fn get_num_threads() -> usize {
     kernelstream::threads::num_threads().get()

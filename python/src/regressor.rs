@@ -361,6 +361,12 @@ impl Regressor {
         Ok((quality.error_rose, quality.was_useless, quality.moved_columns))
     }
 
+    /// Recent errors, one for each target; None before the first.
+    #[getter]
+    fn late_error(&self, py: Python<'_>) -> PyResult<Option<Vec<f64>>> {
+        Ok(self.model.read(py)?.quality().late_error)
+    }
+
     /// The same for one row (classes).
     fn probabilities_one<'py>(
         &self,

@@ -161,7 +161,8 @@ impl<M: Clone + Send + Sync + 'static> Shared<M> {
                     let mut model = self.model.write(&mut *should_continue)?;
                     let mut pace = Pace::new(last, || self.model.is_awaited());
                     let rows = done..n.min((done / ROWS_PER_PART + 1) * ROWS_PER_PART);
-                    let learned = learn(&mut model, rows, &mut |_| undo == Undo::Model || !pace.is_over());
+                    let learned =
+                        learn(&mut model, rows, &mut |done| undo == Undo::Model || !pace.is_over(done));
                     let learned = learned.map(Into::into).map_err(|error| {
                         // Rows done stay learned if it was interrupted.
                         if let Some(before) = before.take()
@@ -188,7 +189,7 @@ impl<M: Clone + Send + Sync + 'static> Shared<M> {
 }
 
 /// Releases the model when a check for Ctrl-C is due, or when another thread waits and a slice of time is
-/// over. The clock is read every few steps, or every step if these take long.
+/// over. The clock is read every few rows, or after each block of them.
 struct Pace<A> {
     awaited: A,
     last_breath: Instant,
@@ -196,23 +197,27 @@ struct Pace<A> {
     looked: Instant,
     asked: u32,
     next: u32,
+    done: usize,
 }
 
 impl<A: Fn() -> bool> Pace<A> {
     fn new(last_breath: Instant, awaited: A) -> Self {
         let now = Instant::now();
         // The first step is always made, so that every part advances.
-        Self { awaited, last_breath, begun: now, looked: now, asked: 0, next: 1 }
+        Self { awaited, last_breath, begun: now, looked: now, asked: 0, next: 1, done: 0 }
     }
 
-    /// Whether to stop before a step.
-    fn is_over(&mut self) -> bool {
+    /// Whether to stop before a step, after this many rows.
+    fn is_over(&mut self, done: usize) -> bool {
         self.asked += 1;
-        if self.asked <= self.next {
+        let is_block = done > self.done + 1;
+        self.done = done;
+        if self.asked <= self.next && !is_block {
             return false;
         }
         let now = Instant::now();
-        self.next += if now - self.looked > SLICE / STEPS_PER_LOOK { 1 } else { STEPS_PER_LOOK };
+        let is_slow = now - self.looked > SLICE / STEPS_PER_LOOK;
+        self.next = self.asked + if is_slow { 0 } else { STEPS_PER_LOOK - 1 };
         self.looked = now;
         due(self.last_breath) || (now - self.begun > SLICE && (self.awaited)())
     }

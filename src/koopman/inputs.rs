@@ -194,11 +194,14 @@ impl Koopman {
     /// Coordinates (next, stored) of the stored states in the dictionary of next states: their inner products
     /// with the expected coordinates of a state are its expected similarities.
     fn between(&self, dictionaries: &Dictionaries) -> Arc<Mat<f64>> {
-        Arc::clone(self.derived.between.get_or_init(|| {
-            let (states, _) = split(dictionaries.dictionary().points(), dictionaries.width());
-            let z = dictionaries.dictionary_next().coordinates(states.panel().to_array().view());
-            Arc::new(z.as_faer().transpose().to_owned())
-        }))
+        let kept = &self.derived.between;
+        if let Some(known) = kept.get() {
+            return Arc::clone(known);
+        }
+        let (states, _) = split(dictionaries.dictionary().points(), dictionaries.width());
+        let z = dictionaries.dictionary_next().coordinates(states.panel().to_array().view());
+        // Not within the cell: a thread of the products might wait for it.
+        Arc::clone(kept.get_or_init(|| Arc::new(z.as_faer().transpose().to_owned())))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Large matrix products divided among threads, with the bits of one thread.
 //!
 //! Only what is independent is divided: columns of a product, right-hand sides of a solve. Each
-//! number remains the same sum in the same order, since `faer` divides sums by their length alone,
-//! but for products with a single column: each part has more.
+//! number remains the same sum in the same order, since products are computed by tiles whose sums
+//! are divided by their length alone. That does not hold for products with one column, nor in some
+//! builds of up to 64 columns: parts have more.
 
 use std::ops::Range;
 
@@ -15,19 +16,34 @@ use faer::{Accum, MatMut, MatRef, Par};
 use super::loops::LANES;
 use crate::threads::{for_each_part, idle};
 
-/// Fewest multiplications of a part: some 300 microseconds, of which waking a thread takes up to 100.
-const LEAST: usize = if cfg!(test) { 1 << 12 } else { 1 << 23 };
+/// Fewest multiplications of a part: about 300 microseconds, of which waking a thread takes up to 100.
+const LEAST: usize = 1 << 23;
 
-/// Consecutive parts of `0..n` of about equal work, so many that each is worth a thread. They begin at multiples of
-/// `unit`, and the last is no shorter; `of_last` is the work of the last columns, of which it takes the number.
-pub(super) fn parts(
-    n: usize,
-    unit: usize,
-    work: usize,
-    of_last: impl Fn(usize) -> usize,
-) -> Vec<Range<usize>> {
+/// Fewest right-hand sides of a part: each part reads the whole factor.
+const SIDES: usize = 24;
+
+/// Fewest columns of a part of a product.
+const COLUMNS: usize = 72;
+
+/// A product of three sizes.
+pub(super) fn work(a: usize, b: usize, c: usize) -> usize {
+    a.saturating_mul(b).saturating_mul(c)
+}
+
+/// How many parts `n` columns are divided into, of this number of multiplications: each is worth a thread, and has at
+/// least `unit` columns.
+pub(super) fn count(n: usize, unit: usize, work: usize) -> usize {
+    #[cfg(test)]
+    if let Some(count) = tests::PARTS.get() {
+        return count.min(n / unit).max(1);
+    }
     let most = (work / LEAST).min(n / unit);
-    let count = if most > 1 { most.min(idle()) } else { 1 };
+    if most > 1 { most.min(idle()) } else { 1 }
+}
+
+/// Consecutive parts of `0..n` of about equal work. They begin at multiples of `unit`, and the last is no shorter;
+/// `of_last` is the work of the last columns, of which it takes the number.
+fn cuts(n: usize, unit: usize, count: usize, of_last: impl Fn(usize) -> usize) -> Vec<Range<usize>> {
     let cut = |k: usize| {
         let before = |column: &usize| of_last(n - column) * count >= of_last(n) * (count - k);
         if k == count { n } else { (0..n).step_by(unit).take_while(before).last().unwrap_or(0) }
@@ -45,50 +61,49 @@ fn triangle(columns: usize) -> usize {
     columns * columns
 }
 
-/// Calls `act` with each of these ranges of columns of a matrix.
+/// Calls `act` with ranges of columns of a matrix, on a thread each, or with all of them.
 pub(super) fn for_columns(
     mut matrix: MatMut<'_, f64>,
-    parts: Vec<Range<usize>>,
+    unit: usize,
+    work: usize,
+    of_last: impl Fn(usize) -> usize,
     act: impl Fn(Range<usize>, MatMut<'_, f64>) + Sync,
 ) {
-    if parts.len() == 1 {
-        return act(0..matrix.ncols(), matrix);
+    let n = matrix.ncols();
+    let count = count(n, unit, work);
+    if count == 1 {
+        return act(0..n, matrix);
     }
-    let mut columns = Vec::with_capacity(parts.len());
-    for part in parts {
-        let (first, rest) = matrix.split_at_col_mut(part.len());
-        columns.push((part, first));
+    let mut parts = Vec::with_capacity(count);
+    for part in cuts(n, unit, count, of_last) {
+        let (columns, rest) = matrix.split_at_col_mut(part.len());
+        parts.push((part, columns));
         matrix = rest;
     }
-    for_each_part(columns.into_iter(), |(part, columns)| act(part, columns));
+    for_each_part(parts.into_iter(), |(part, columns)| act(part, columns));
 }
 
 /// `to = a b`, or `to += a b`.
-pub(crate) fn product(to: MatMut<'_, f64>, add: Accum, a: MatRef<'_, f64>, b: MatRef<'_, f64>, factor: f64) {
-    let (n, work) = (to.ncols(), to.nrows() * to.ncols() * a.ncols());
-    for_columns(to, parts(n, LANES, work, equal), |part, to| {
-        matmul(to, add, a, b.subcols(part.start, part.len()), factor, Par::Seq);
+pub(crate) fn product(to: MatMut<'_, f64>, add: Accum, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
+    let work = work(a.nrows(), a.ncols(), b.ncols());
+    for_columns(to, COLUMNS, work, equal, |part, to| {
+        matmul(to, add, a, b.subcols(part.start, part.len()), 1.0, Par::Seq);
     });
-}
-
-/// Parts of `n` right-hand sides.
-fn parts_of_solve(lower: MatRef<'_, f64>, n: usize) -> Vec<Range<usize>> {
-    parts(n, LANES, lower.ncols() * lower.ncols() / 2 * n, equal)
 }
 
 /// `B = L^{-1} B`, of a lower triangular matrix.
 pub(super) fn solve_lower(lower: MatRef<'_, f64>, b: MatMut<'_, f64>) {
-    let parts = parts_of_solve(lower, b.ncols());
-    for_columns(b, parts, |_, b| solve_lower_triangular_in_place(lower, b, Par::Seq));
+    let work = work(lower.nrows(), lower.ncols(), b.ncols()) / 2;
+    for_columns(b, SIDES, work, equal, |_, b| solve_lower_triangular_in_place(lower, b, Par::Seq));
 }
 
 /// `B = L^{-1} B`, of a lower triangular matrix with ones on its diagonal.
 pub(crate) fn solve_unit_lower(lower: MatRef<'_, f64>, b: MatMut<'_, f64>) {
-    let parts = parts_of_solve(lower, b.ncols());
-    for_columns(b, parts, |_, b| solve_unit_lower_triangular_in_place(lower, b, Par::Seq));
+    let work = work(lower.nrows(), lower.ncols(), b.ncols()) / 2;
+    for_columns(b, SIDES, work, equal, |_, b| solve_unit_lower_triangular_in_place(lower, b, Par::Seq));
 }
 
-/// `to = a b'`, on and below the diagonal.
+/// `to = a b'`, on and below the diagonal; what is above it is not changed.
 pub(crate) fn lower_product(to: MatMut<'_, f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>) {
     use BlockStructure::{Rectangular, TriangularLower};
     triangular_matmul(
@@ -107,7 +122,7 @@ pub(crate) fn lower_product(to: MatMut<'_, f64>, a: MatRef<'_, f64>, b: MatRef<'
 /// `to -= u u'`, on and below the diagonal.
 pub(super) fn subtract_own_product(to: MatMut<'_, f64>, u: MatRef<'_, f64>) {
     let n = to.ncols();
-    for_columns(to, parts(n, LANES, n * n / 2 * u.ncols(), triangle), |part, mut to| {
+    for_columns(to, LANES, work(n, n, u.ncols()) / 2, triangle, |part, mut to| {
         let (top, below) = to.rb_mut().subrows_mut(part.start, n - part.start).split_at_row_mut(part.len());
         let (own, others) = u.subrows(part.start, n - part.start).split_at_row(part.len());
         triangular_matmul(
@@ -127,15 +142,18 @@ pub(super) fn subtract_own_product(to: MatMut<'_, f64>, u: MatRef<'_, f64>) {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroUsize;
+    use std::cell::Cell;
 
     use faer::Mat;
 
     use super::*;
     use crate::linalg::{GrowingCholesky, Panel, SymmetricInverse};
     use crate::random::normal;
-    #[cfg(feature = "threads")]
-    use crate::threads::set_num_threads;
+
+    thread_local! {
+        /// A number of parts, whatever the work and the threads.
+        pub(super) static PARTS: Cell<Option<usize>> = const { Cell::new(None) };
+    }
 
     fn drawn(seed: u64, rows: usize, cols: usize) -> Mat<f64> {
         Mat::from_fn(rows, cols, |i, j| normal(seed, (i * cols + j) as u64))
@@ -160,7 +178,7 @@ mod tests {
         (0..m).for_each(|i| ones[(i, i)] = 1.0);
         solve_unit_lower(ones.as_ref(), unit.as_mut());
         let mut whole = drawn(4, m, m);
-        product(whole.as_mut(), Accum::Add, left.transpose(), right.as_ref(), 0.5);
+        product(whole.as_mut(), Accum::Add, left.transpose(), right.as_ref());
         let curvature = &lower * lower.transpose();
         let mut inverse = SymmetricInverse::of(curvature.as_ref()).unwrap();
         let (mut products, mut square) = (Panel::default(), Panel::default());
@@ -174,7 +192,7 @@ mod tests {
         assert!(close((&ones * &unit).as_ref(), right.transpose()));
         let taken = inverse_of(&curvature) - right.transpose() * &right * faer::Scale(1e-6);
         assert!(close(inverse.matrix().as_faer(), taken.as_ref()));
-        let expected = drawn(4, m, m) + left.transpose() * &right * faer::Scale(0.5);
+        let expected = drawn(4, m, m) + left.transpose() * &right;
         assert!(close(whole.as_ref(), expected.as_ref()));
         let inverse = inverse.matrix();
         [solved.as_ref(), unit.as_ref(), whole.as_ref(), products.as_faer(), inverse.as_faer()]
@@ -188,29 +206,31 @@ mod tests {
     }
 
     #[test]
-    #[cfg(feature = "threads")]
-    fn any_number_of_threads_gives_the_same_bits() {
-        let sizes = [(1, 1), (5, 3), (64, 8), (65, 48), (129, 9), (130, 17), (200, 51), (333, 40), (577, 96)];
+    fn any_number_of_parts_gives_the_same_bits() {
+        let sizes =
+            [(1, 1), (5, 3), (64, 8), (65, 48), (129, 25), (130, 50), (200, 51), (333, 40), (577, 96)];
         for (m, b) in sizes {
-            set_num_threads(NonZeroUsize::new(1));
+            PARTS.set(Some(1));
             let one = results(m, b);
-            for threads in [2, 3, 7] {
-                set_num_threads(NonZeroUsize::new(threads));
-                assert!(one == results(m, b), "{m} coordinates, {b} rows, {threads} threads");
+            for parts in [2, 3, 7] {
+                PARTS.set(Some(parts));
+                assert!(one == results(m, b), "{m} coordinates, {b} rows, {parts} parts");
             }
         }
-        set_num_threads(None);
+        PARTS.set(None);
     }
 
     #[test]
-    fn parts_are_all_columns_once() {
-        for n in [0, 1, 7, 8, 64, 65, 1000] {
-            for of_last in [equal, triangle] {
-                let parts = parts(n, LANES, usize::MAX, of_last);
-                let all: Vec<usize> = parts.iter().cloned().flatten().collect();
-                assert_eq!(all, (0..n).collect::<Vec<usize>>());
-                assert!(parts.iter().all(|part| part.start.is_multiple_of(LANES)));
-                assert!(n < LANES || parts.iter().all(|part| part.len() >= LANES), "{n} columns");
+    fn cuts_give_all_columns_once() {
+        for n in [1, 7, 8, 64, 65, 1000] {
+            for count in 1..=(n / LANES).clamp(1, 64) {
+                for of_last in [equal, triangle] {
+                    let parts = cuts(n, LANES, count, of_last);
+                    let all: Vec<usize> = parts.iter().cloned().flatten().collect();
+                    assert_eq!(all, (0..n).collect::<Vec<usize>>());
+                    assert!(parts.iter().all(|part| part.start.is_multiple_of(LANES)));
+                    assert!(n < LANES || parts.iter().all(|part| part.len() >= LANES), "{n}, {count}");
+                }
             }
         }
     }

@@ -68,11 +68,11 @@ impl SymmetricInverse {
     pub(crate) fn multiply_rows(&self, z: MatRef<'_, f64>, out: &mut Panel, square: &mut Panel) {
         let (m, b) = (self.dim(), z.nrows());
         out.reshape(b, m);
-        let parts = divided::parts(m, SQUARE, b * m * m, divided::equal);
-        if parts.len() == 1 {
+        let work = divided::work(b, m, m);
+        if divided::count(m, SQUARE, work) == 1 {
             return self.multiply_part(z, 0..m, out.as_faer_mut(), square);
         }
-        divided::for_columns(out.as_faer_mut(), parts, |part, out| {
+        divided::for_columns(out.as_faer_mut(), SQUARE, work, divided::equal, |part, out| {
             self.multiply_part(z, part, out, &mut Panel::default());
         });
     }
@@ -104,7 +104,7 @@ impl SymmetricInverse {
                 let below = p.submatrix(right, left, m - right, width);
                 matmul::matmul(to, Accum::Add, others, below, 1.0, Par::Seq);
             }
-            // What is below the square, for the columns of its rows.
+            // The rows below the square are columns, too.
             let first = right.max(part.start);
             if first < part.end {
                 let below = p.submatrix(first, left, part.end - first, width);

@@ -47,10 +47,19 @@ impl Schedule {
     /// Length of the next block, of `left` rows; 1 for none.
     pub fn block_len<B: StreamBasis + ?Sized>(self, left: usize, basis: &B, pace: Pace) -> usize {
         let whole = basis.is_full() || pace.grows_with(basis);
-        let between = if whole { block_len(basis.dim()) } else { self.rows_since_growth };
+        let longest = if basis.is_full() { block_len(basis.dim()) } else { BLOCK };
+        let between = if whole { longest } else { self.rows_since_growth };
         // The remainder is too short for a block of its own.
         let all = whole && left < between + WORTHWHILE;
-        let len = if all { left } else { left.min(between) }.min(basis.max_block_len());
+        let len = if all {
+            left
+        } else if longest > BLOCK {
+            // Several of the same length.
+            left.div_ceil(left.div_ceil(longest))
+        } else {
+            left.min(between)
+        };
+        let len = len.min(basis.max_block_len());
         if len >= WORTHWHILE && pace.blocks { len } else { 1 }
     }
 

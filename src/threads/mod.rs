@@ -77,12 +77,13 @@ pub(crate) fn try_for_each_block<B: Send>(
     results.into_iter().collect()
 }
 
-/// Calls `act` with each of `parts`, the first on the calling thread and each other one on one of its own.
+/// Calls `act` with each of `parts`, with the first on the calling thread.
 pub(crate) fn for_each_part<P: Send>(parts: impl ExactSizeIterator<Item = P>, act: impl Fn(P) + Sync) {
     workers::for_each_part(parts, act);
 }
 
-/// Number of threads for [`for_each_part`]: 1 within work that is divided already.
+/// Number of threads for [`for_each_part`]: 1 within work that is divided already, and while the threads work for
+/// another call, which this one would wait for.
 pub(crate) fn idle() -> usize {
     workers::idle()
 }

@@ -1,6 +1,7 @@
 //! A thread pool that is created on first use.
 
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -39,8 +40,8 @@ impl Pool {
 
 static POOL: RwLock<Option<Pool>> = RwLock::new(None);
 
-/// Sets how many threads predictions and forecasts for many rows, [`experts`](crate::experts), and models of several
-/// hundred points may use from now on, 1 or more. `None` is as many as the environment says ([`VARIABLE`]), or else as
+/// Sets how many threads predictions and forecasts for many rows, [`experts`](crate::experts), and models of about 500
+/// points or more may use from now on, 1 or more. `None` is as many as the environment says ([`VARIABLE`]), or else as
 /// many as the process may run at once.
 pub fn set_num_threads(threads: Option<NonZeroUsize>) {
     let new = Pool::new(threads.unwrap_or_else(default_threads));
@@ -115,9 +116,29 @@ pub fn for_each_block<B: Send>(blocks: impl ExactSizeIterator<Item = B>, act: im
     match pool {
         Some(pool) => {
             let blocks: Vec<B> = blocks.collect();
+            let _call = Call::begin();
             pool.install(|| blocks.into_par_iter().for_each(act));
         }
         None => blocks.for_each(act),
+    }
+}
+
+/// Calls that the pool works for.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+/// One of them.
+struct Call;
+
+impl Call {
+    fn begin() -> Self {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        CALLS.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -126,6 +147,7 @@ pub fn for_each_part<P: Send>(parts: impl ExactSizeIterator<Item = P>, act: impl
     let pool = if parts.len() > 1 { pool() } else { None };
     let Some(pool) = pool else { return parts.for_each(act) };
     let act = &act;
+    let _call = Call::begin();
     pool.in_place_scope(|scope| {
         let mut parts = parts;
         let own = parts.next();
@@ -136,7 +158,8 @@ pub fn for_each_part<P: Send>(parts: impl ExactSizeIterator<Item = P>, act: impl
 
 /// See [`super::idle`].
 pub fn idle() -> usize {
-    if super::is_alone() || rayon::current_thread_index().is_some() { 1 } else { num_threads().get() }
+    let is_part = super::is_alone() || rayon::current_thread_index().is_some();
+    if is_part || CALLS.load(Ordering::Relaxed) > 0 { 1 } else { num_threads().get() }
 }
 
 #[cfg(test)]

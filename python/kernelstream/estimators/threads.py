@@ -8,7 +8,7 @@ def set_num_threads(n: int | None) -> None:
     Set how many threads predictions for many rows, experts and large models may use.
 
     `predict`, `transform` and `eigenfunctions` divide the rows into blocks of a fixed size, the
-    experts of `KernelExperts` learn side by side, and the matrix products of models of some 700
+    experts of `KernelExperts` learn side by side, and the matrix products of models of about 500
     points or more are divided; other models learn on one thread. Results are the same to the bit
     for any number of threads. Python's other threads run meanwhile.
 

@@ -230,10 +230,8 @@ def learn_rows(
 
 
 def _error_of_late(model: Any) -> str:
-    late = model.diagnostics_.late_error
-    if late is None:
-        return ""
-    return "recent " + " ".join(f"{error:.4g}" for error in np.atleast_1d(late))
+    late = model._core.late_error
+    return "" if late is None else "recent " + " ".join(f"{error:.4g}" for error in late)
 
 
 def _error_so_far(

@@ -7,7 +7,7 @@ use super::rounds::Rounds;
 use super::{Gradient, Scratch};
 use crate::error::Result;
 use crate::learner::{Learner as _, Rows};
-use crate::linalg::Panel;
+use crate::linalg::{Panel, divided};
 
 impl Gradient {
     /// Clears `rounds`, which [`take`](Self::take) fills and [`carry_out`](Self::carry_out)
@@ -99,7 +99,7 @@ impl Gradient {
         let Scratch { inner, raw, mean, turned, made, summed, slopes, .. } = scratch;
         let outputs = self.n_outputs();
         inner.reshape(rows.len(), rows.len());
-        matmul(inner.as_faer_mut(), Accum::Replace, rows.z, rows.z.transpose(), 1.0, Par::Seq);
+        divided::lower_product(inner.as_faer_mut(), rows.z, rows.z);
         let mut prediction = |of: &Panel, to: &mut Panel| {
             turned.reshape(rows.len(), outputs);
             matmul(turned.as_faer_mut(), Accum::Replace, rows.z, of.as_faer(), 1.0, Par::Seq);
@@ -112,7 +112,7 @@ impl Gradient {
         slopes.resize(outputs, 0.0);
         for i in 0..rows.len() {
             let (y, weight) = (rows.target(i), rows.weight(i));
-            let between = |earlier: usize| inner.get(earlier, i);
+            let between = |earlier: usize| inner.get(i, earlier);
             let before = &raw.col(i)[..outputs];
             made.set(before.iter().copied());
             waiting.predict(made, between);

@@ -23,7 +23,7 @@ pub(super) struct BlockUpdate {
     /// `Z P`, finally the gains (b, dim).
     zp: Panel,
     square: Panel,
-    /// `Z P Z'` with the `P` of each row, below the diagonal.
+    /// `Z P Z'` with the `P` of each row, on and below the diagonal.
     inner: Panel,
     /// Predictions of each row by the weights before it, that of the target 1 last (b, outputs +
     /// 1).
@@ -67,13 +67,15 @@ impl BlockUpdate {
     ) -> Result<usize> {
         let (outputs, b) = (weights.cols(), rows.len());
         self.inner.reshape(b, b);
+        // What is left above the diagonal would be scaled by each block.
+        self.inner.clear();
         self.raw.reshape(b, outputs + 1);
         self.lengths.reshape(outputs + 1, b);
         self.added.resize(padded(outputs + 1), 0.0);
         self.shares.clear();
         self.leverages.clear();
         let Self { zp, square, inner, raw, lengths, between, added, row, leverages, shares, .. } = self;
-        let product = |to: MatMut<'_, f64>, a, b| divided::product(to, Accum::Replace, a, b, 1.0);
+        let product = |to: MatMut<'_, f64>, a, b| divided::product(to, Accum::Replace, a, b);
         inverse.multiply_rows(rows.z, zp, square);
         divided::lower_product(inner.as_faer_mut(), zp.as_faer(), rows.z);
         let (of_outputs, of_one) = raw.as_faer_mut().split_at_col_mut(outputs);
@@ -165,9 +167,9 @@ impl BlockUpdate {
         let gains = self.zp.as_faer().subrows(0, done).transpose();
         self.lengths.transpose_into(&mut self.turned);
         let (lengths, one) = self.turned.as_faer().subrows(0, done).split_at_col(weights.cols());
-        divided::product(weights.as_faer_mut(), Accum::Add, gains, lengths, 1.0);
+        divided::product(weights.as_faer_mut(), Accum::Add, gains, lengths);
         if intercept.cols() > 0 {
-            divided::product(intercept.as_faer_mut(), Accum::Add, gains, one, 1.0);
+            divided::product(intercept.as_faer_mut(), Accum::Add, gains, one);
         }
         self.roots.clear();
         self.roots.extend(self.shares.iter().map(|share| share.sqrt()));
