@@ -195,7 +195,7 @@ impl Operator {
     /// Rounds at the rows of `z` with the columns of `y` as targets. False, with nothing changed,
     /// if a block is not possible: rows that are too large for it may still be learned one by one.
     pub fn learn_block(&mut self, z: MatRef<'_, f64>, y: MatRef<'_, f64>, weights: Weights<'_>) -> bool {
-        let rows = Rows { z, y, weights, novel: &[], loss_driven: false };
+        let rows = Rows { z, y, weights, novel: &[], loss_driven: false, whole: true };
         let learned = self.learner_mut().learn_block(&rows, None).is_ok_and(|done| done == z.nrows());
         if let (true, Some(sums)) = (learned, &mut self.sums) {
             // The coordinates are the last outputs.

@@ -2,6 +2,8 @@
 
 use faer::MatRef;
 
+use crate::error::{Error, Result};
+
 /// Coordinates of rows, none of which adds one, except those in `novel`.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
@@ -15,6 +17,8 @@ pub struct Rows<'a> {
     pub novel: &'a [bool],
     /// Whether they become coordinates only if they change the learner.
     pub loss_driven: bool,
+    /// Whether all are learned or none; otherwise the first of them may be learned without the others.
+    pub whole: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -36,6 +40,12 @@ impl<'a> Rows<'a> {
 
     pub(super) fn target(&self, i: usize) -> &'a [f64] {
         self.y.col(i).try_as_col_major().map_or(&[], faer::ColRef::as_slice)
+    }
+
+    /// Whether the block ends before row `i`, which must be learned by itself: an error if it is the first, or all are
+    /// learned or none.
+    pub(super) fn end_before(&self, i: usize, error: Error) -> Result<()> {
+        if self.whole || i == 0 { Err(error) } else { Ok(()) }
     }
 
     /// Whether the block ends before row `i`, which becomes a coordinate.

@@ -183,6 +183,7 @@ impl<L: AsLearner> Head<L> {
             weights: to.weights,
             novel,
             loss_driven,
+            whole: seen.grew,
         };
         // Rows that fail as a block may still succeed one by one; otherwise the error names the
         // row.

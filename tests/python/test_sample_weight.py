@@ -161,6 +161,28 @@ def test_a_row_of_weight_zero_is_predicted_and_changes_nothing_else(model):
     assert model.n_seen_ == 500
 
 
+@pytest.mark.parametrize("order", ["shuffled", "sorted"])
+@pytest.mark.parametrize("learner", [ks.Ridge(1e-2), ks.OnlineNewton()])
+def test_a_row_too_heavy_for_a_block_is_learned_by_itself(learner, order):
+    """Rows before it are learned as a block; predictions are those of a call for each row."""
+    rows = np.argsort(Y) if order == "sorted" else np.arange(len(Y))
+    inputs, targets = X[rows], Y[rows]
+    weights = np.ones(len(Y))
+    weights[[150, 171, 300]] = 1e19
+
+    def learned(step):
+        model = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-6, 60), learner, scale=False)
+        parts = [
+            model.partial_fit_predict(
+                inputs[i : i + step], targets[i : i + step], sample_weight=weights[i : i + step]
+            )
+            for i in range(0, len(targets), step)
+        ]
+        return np.concatenate(parts)
+
+    np.testing.assert_allclose(learned(len(Y)), learned(1), rtol=1e-6, atol=1e-7)
+
+
 def test_ones_are_no_weights_to_the_bit():
     for model in (
         ks.KernelRegressor(ks.Gaussian(0.8), scale=False),

@@ -132,8 +132,9 @@ impl Gradient {
                     to.copy_from_slice(made.as_slice());
                 }
             }
-            self.take(waiting, y, weight, made.as_slice(), inner.get(i, i), slopes)
-                .map_err(|error| error.shifted(i))?;
+            if let Err(error) = self.take(waiting, y, weight, made.as_slice(), inner.get(i, i), slopes) {
+                return rows.end_before(i, error.shifted(i)).map(|()| i);
+            }
         }
         Ok(rows.len())
     }

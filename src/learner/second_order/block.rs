@@ -54,7 +54,7 @@ impl Clone for BlockUpdate {
 }
 
 impl BlockUpdate {
-    /// Learns the rows up to the first that becomes a coordinate and returns their number. On an
+    /// Learns the rows up to the first that becomes a coordinate, or that must be learned by itself, and returns their number. On an
     /// error `weights`, `intercept` and `inverse` are unchanged, but `rule` must be discarded.
     pub(super) fn learn<R: SecondOrderRule>(
         &mut self,
@@ -106,7 +106,8 @@ impl BlockUpdate {
             );
             let taken = step.curvature * quadratic;
             if beyond_bounds(raw_i) || taken.is_nan() || taken >= STEEPEST {
-                return Err(Error::Unstable { row: i });
+                rows.end_before(i, Error::Unstable { row: i })?;
+                break;
             }
             if let Some(predictions) = &mut predictions {
                 let prediction = predictions.col_mut(i);
@@ -177,5 +178,39 @@ impl BlockUpdate {
         let stride = self.zp.stride();
         loops::scale_rows(self.zp.data_mut(), stride, &self.roots);
         inverse.subtract_products(self.zp.as_faer().subrows(0, done).transpose());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::learner::{Learner as _, LearnerBlocks as _, Ridge, RidgeSpec, Rows};
+    use crate::linalg::Panel;
+    use crate::random::normal;
+
+    #[test]
+    fn a_block_ends_before_a_row_that_must_be_learned_by_itself() {
+        let (m, b) = (12, 20);
+        let numbers: Vec<f64> = (0..m * b).map(|k| normal(3, k as u64)).collect();
+        let (z, y) = (Panel::from_row_major(&numbers, b, m), Panel::from_row_major(&numbers[..b], 1, b));
+        let mut weights = vec![1.0; b];
+        weights[7] = 1e19;
+        let learned = |whole: bool, from: usize| {
+            let mut ridge = Ridge::new(RidgeSpec::default()).unwrap();
+            ridge.grow(m);
+            ridge.grow_outputs(1);
+            let rows = Rows {
+                z: z.as_faer().subrows(from, b - from),
+                y: y.as_faer().subcols(from, b - from),
+                weights: Some(&weights[from..]),
+                novel: &[],
+                loss_driven: false,
+                whole,
+            };
+            ridge.learn_block(&rows, None).ok()
+        };
+        assert_eq!(learned(false, 0), Some(7), "the rows before it");
+        assert_eq!(learned(false, 7), None, "it is the first");
+        assert_eq!(learned(false, 8), Some(b - 8));
+        assert_eq!(learned(true, 0), None, "all or none");
     }
 }
