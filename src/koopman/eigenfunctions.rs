@@ -6,7 +6,7 @@ use faer::c64;
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 use super::blocks::{BLOCK, blocks_of, check_count};
-use super::model::Koopman;
+use super::model::{Koopman, kept};
 use super::products::real_times_complex;
 use super::spectrum::Spectrum;
 use crate::error::{Error, Result};
@@ -19,15 +19,13 @@ use crate::validate::one_row;
 impl Koopman {
     /// Eigenvalues and eigenfunctions, cached until the operator changes. `O(m^3)`.
     pub fn spectrum(&self) -> Result<Arc<Spectrum>> {
-        let kept = &self.derived.spectrum;
-        if let Some(known) = kept.get() {
-            return Ok(Arc::clone(known));
-        }
-        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
-        let points = dictionaries.dictionary().factor().factor().as_faer().to_owned();
-        let matrix = self.matrix()?;
-        let new = Arc::new(aside(move || Spectrum::of(matrix.as_ref().as_ref(), points.as_ref()))??);
-        Ok(Arc::clone(kept.get_or_init(|| new)))
+        let spectrum = kept(&self.derived.spectrum, || {
+            let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+            let points = dictionaries.dictionary().factor().factor().as_faer().to_owned();
+            let matrix = self.matrix()?;
+            Ok(Arc::new(aside(move || Spectrum::of(matrix.as_ref().as_ref(), points.as_ref()))??))
+        });
+        spectrum.map(Arc::clone)
     }
 
     /// Coordinates of rows `x` (n, d) in the dictionary (n, m).

@@ -12,7 +12,7 @@ use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, concatenate, s};
 
 use super::blocks::for_blocks;
 use super::dictionaries::Dictionaries;
-use super::model::Koopman;
+use super::model::{Koopman, kept};
 use super::products::product;
 use super::spec::ControlSpec;
 use crate::error::{Error, Result, in_range};
@@ -159,7 +159,7 @@ impl Koopman {
     ) -> Result<Array3<f64>> {
         let (control, last) = self.check_inputs(dictionaries, x, inputs, steps)?;
         let kernel = control.kernel.resolve(control.width)?;
-        let between = self.between(dictionaries);
+        let between = self.between(dictionaries)?;
         let (_, acting) = split(dictionaries.dictionary().points(), dictionaries.width());
         let c = self.coordinate_weights(dictionaries)?;
         let mut out = Array3::zeros((steps.len(), x.nrows(), first.ncols()));
@@ -193,15 +193,12 @@ impl Koopman {
 
     /// Coordinates (next, stored) of the stored states in the dictionary of next states: their inner products
     /// with the expected coordinates of a state are its expected similarities.
-    fn between(&self, dictionaries: &Dictionaries) -> Arc<Mat<f64>> {
-        let kept = &self.derived.between;
-        if let Some(known) = kept.get() {
-            return Arc::clone(known);
-        }
-        let (states, _) = split(dictionaries.dictionary().points(), dictionaries.width());
-        let z = dictionaries.dictionary_next().coordinates(states.panel().to_array().view());
-        // Not within the cell: a thread of the products might wait for it.
-        Arc::clone(kept.get_or_init(|| Arc::new(z.as_faer().transpose().to_owned())))
+    fn between(&self, dictionaries: &Dictionaries) -> Result<&Arc<Mat<f64>>> {
+        kept(&self.derived.between, || {
+            let (states, _) = split(dictionaries.dictionary().points(), dictionaries.width());
+            let z = dictionaries.dictionary_next().coordinates(states.panel().to_array().view());
+            Ok(Arc::new(z.as_faer().transpose().to_owned()))
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use faer::{Mat, c64};
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 use super::blocks::{BLOCK, blocks_of, check_count};
-use super::model::Koopman;
+use super::model::{Koopman, kept};
 use super::products::{complex_product, real_times_complex};
 use super::singular::Singular;
 use super::spectrum::Spectrum;
@@ -146,16 +146,14 @@ impl Koopman {
 
 impl Koopman {
     fn singular(&self) -> Result<Arc<Singular>> {
-        let kept = &self.derived.singular;
-        if let Some(known) = kept.get() {
-            return Ok(Arc::clone(known));
-        }
-        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
-        let whole = self.operator.sums().ok_or_else(no_sums)?.whole();
-        let points = dictionaries.dictionary().factor().factor().as_faer().to_owned();
-        let regularization = self.operator.least_squares()?.spec().regularization;
-        let new = aside(move || Singular::of(&whole, regularization, points.as_ref()))??;
-        Ok(Arc::clone(kept.get_or_init(|| Arc::new(new))))
+        let singular = kept(&self.derived.singular, || {
+            let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+            let whole = self.operator.sums().ok_or_else(no_sums)?.whole();
+            let points = dictionaries.dictionary().factor().factor().as_faer().to_owned();
+            let regularization = self.operator.least_squares()?.spec().regularization;
+            Ok(Arc::new(aside(move || Singular::of(&whole, regularization, points.as_ref()))??))
+        });
+        singular.map(Arc::clone)
     }
 
     /// Singular values of the operator, as an operator from the functions of `x+` to those of `x`, square

@@ -99,6 +99,15 @@ pub(super) struct Derived {
     pub between: OnceLock<Arc<Mat<f64>>>,
 }
 
+/// The value of a cell, made if there is none: not within the cell, for which threads that make it might wait.
+pub(super) fn kept<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if let Some(known) = cell.get() {
+        return Ok(known);
+    }
+    let new = make()?;
+    Ok(cell.get_or_init(|| new))
+}
+
 /// Heaviest pair: rounding makes learners fail on heavier ones that otherwise never do.
 const HEAVIEST: f64 = 100.0;
 

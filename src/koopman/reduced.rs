@@ -3,7 +3,7 @@
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Mat, MatRef, Par, Side};
 
-use super::model::Koopman;
+use super::model::{Koopman, kept};
 use super::products::product;
 use super::spec::RankSpec;
 use super::sums::PairSums;
@@ -17,32 +17,30 @@ impl Koopman {
     /// of limited [rank](super::KoopmanSpec::rank), which are cached until the operator changes. `O(m^3)`
     pub(super) fn estimate(&self) -> Result<&Panel> {
         let Some(rank) = self.spec.rank else { return Ok(self.operator.estimate()) };
-        let kept = &self.derived.reduced;
-        if let Some(known) = kept.get() {
-            return Ok(known);
-        }
-        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
-        let width = dictionaries.width();
-        let new = match rank {
-            RankSpec::Reduced { rank } => {
-                let ridge = self.operator.least_squares()?;
-                let (inverse, weights) =
-                    (ridge.whole_inverse().matrix(), ridge.weights().as_faer().to_owned());
-                let inverse = inverse.as_faer().to_owned();
-                aside(move || best_of_rank(inverse.as_ref(), weights, width, rank))??
-            }
-            RankSpec::TotalLeastSquares { rank } => {
-                let sums = self.operator.sums().ok_or(Error::NothingLearned)?.whole();
-                // A state as a function of its coordinates: as the kernel interpolates the stored ones.
-                let next = dictionaries.dictionary_next();
-                let mut states = next.points().panel().as_faer().to_owned();
-                next.factor().solve_block(states.as_mut());
-                aside(move || total_least_squares(&sums, states.as_ref(), rank))??
-            }
-        };
-        let mut panel = Panel::zeros(new.nrows(), new.ncols());
-        panel.as_faer_mut().copy_from(new);
-        Ok(kept.get_or_init(|| panel))
+        kept(&self.derived.reduced, || {
+            let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+            let width = dictionaries.width();
+            let new = match rank {
+                RankSpec::Reduced { rank } => {
+                    let ridge = self.operator.least_squares()?;
+                    let (inverse, weights) =
+                        (ridge.whole_inverse().matrix(), ridge.weights().as_faer().to_owned());
+                    let inverse = inverse.as_faer().to_owned();
+                    aside(move || best_of_rank(inverse.as_ref(), weights, width, rank))??
+                }
+                RankSpec::TotalLeastSquares { rank } => {
+                    let sums = self.operator.sums().ok_or(Error::NothingLearned)?.whole();
+                    // A state as a function of its coordinates: as the kernel interpolates the stored ones.
+                    let next = dictionaries.dictionary_next();
+                    let mut states = next.points().panel().as_faer().to_owned();
+                    next.factor().solve_block(states.as_mut());
+                    aside(move || total_least_squares(&sums, states.as_ref(), rank))??
+                }
+            };
+            let mut panel = Panel::zeros(new.nrows(), new.ncols());
+            panel.as_faer_mut().copy_from(new);
+            Ok(panel)
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use faer::{Mat, MatRef};
 use ndarray::ArrayView2;
 
 use super::dictionaries::Dictionaries;
-use super::model::Koopman;
+use super::model::{Koopman, kept};
 use super::products::product;
 use crate::error::{Error, Result};
 use crate::interrupt::aside;
@@ -20,14 +20,12 @@ impl Koopman {
         if self.spec.control.is_some() {
             return Err(Error::Inputs);
         }
-        let kept = &self.derived.matrix;
-        if let Some(known) = kept.get() {
-            return Ok(Arc::clone(known));
-        }
-        let weights = self.coordinate_weights(dictionaries)?.to_owned();
-        let dictionaries = dictionaries.clone();
-        let new = Arc::new(aside(move || dictionaries.matrix(weights.as_ref()))?);
-        Ok(Arc::clone(kept.get_or_init(|| new)))
+        let matrix = kept(&self.derived.matrix, || {
+            let weights = self.coordinate_weights(dictionaries)?.to_owned();
+            let dictionaries = dictionaries.clone();
+            Ok(Arc::new(aside(move || dictionaries.matrix(weights.as_ref()))?))
+        });
+        matrix.map(Arc::clone)
     }
 
     /// Weights (stored, next) of the coordinates of the next state.

@@ -4,8 +4,8 @@
 /// [`Rows`](crate::learner::Rows)) to stay small.
 pub(crate) const BLOCK: usize = 48;
 
-/// Points for each row of longer blocks, and the longest. Matrices of many points exceed the cache: longer blocks read them
-/// less often, and their products are large enough to be [divided](super::divided).
+/// Points for each row of longer blocks, and the longest. Matrices of many points exceed the cache: longer blocks read
+/// them less often, and their products are large enough to be [divided](super::divided).
 const POINTS_PER_ROW: usize = 5;
 const LONGEST: usize = 288;
 

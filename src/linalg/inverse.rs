@@ -63,8 +63,8 @@ impl SymmetricInverse {
         from.copy_from_slice(&self.matrix.col(i)[above..]);
     }
 
-    /// `Z P` for a block of rows `Z` (b, dim), into `out`, by matrix products. What is below the diagonal is read
-    /// for its own row and for its column's; `square` is scratch.
+    /// `Z P` for a block of rows `Z` (b, dim), into `out`, by matrix products. Each number below the diagonal is read
+    /// for its own row and for its column's; `square` is scratch of one thread.
     pub(crate) fn multiply_rows(&self, z: MatRef<'_, f64>, out: &mut Panel, square: &mut Panel) {
         let (m, b) = (self.dim(), z.nrows());
         out.reshape(b, m);

@@ -54,8 +54,8 @@ impl Clone for BlockUpdate {
 }
 
 impl BlockUpdate {
-    /// Learns the rows up to the first that becomes a coordinate, or that must be learned by itself, and returns their number. On an
-    /// error `weights`, `intercept` and `inverse` are unchanged, but `rule` must be discarded.
+    /// Learns the rows up to the first that becomes a coordinate, or that must be learned by itself, and returns their
+    /// number. On an error `weights`, `intercept` and `inverse` are unchanged, but `rule` must be discarded.
     pub(super) fn learn<R: SecondOrderRule>(
         &mut self,
         rows: &Rows<'_>,
