@@ -16,6 +16,7 @@ MECHANISMS = (
     "cells",
     "forgetting",
     "exact",
+    "linear",
 )
 
 

@@ -48,6 +48,8 @@ pub(crate) struct Boosted {
     pub(super) thresholds: Vec<f64>,
     /// Values of the leaves (trees, 2^depth, outputs).
     pub(super) leaves: Vec<f64>,
+    /// Weights of the rows of the leaves (trees, 2^depth). Empty for signs, and in former files: these learn no further rows.
+    pub(super) weights: Vec<f64>,
 }
 
 impl Boosted {
@@ -72,14 +74,55 @@ impl Boosted {
             let own = &mut own[..p];
             own.copy_from_slice(if s > 0 { &before[(s - 1) * p..] } else { &self.base });
             while tree < self.len().min(*stage) {
-                let levels = tree * self.depth..(tree + 1) * self.depth;
-                let cuts = self.columns[levels.clone()].iter().zip(&self.thresholds[levels]);
-                let leaf = cuts.fold(0, |leaf, (k, t)| 2 * leaf + usize::from(x[*k as usize] > *t));
-                let values = &self.leaves[((tree << self.depth) + leaf) * p..];
+                let values = &self.leaves[self.leaf(tree, x) * p..];
                 own.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
                 tree += 1;
             }
         }
+    }
+
+    /// Learns a row: a step of the values of all leaves that it falls in, as coordinates of a gradient learner.
+    ///
+    /// The step of a leaf is `pace` times the residual over the weight of its rows and `shrinkage`, as if it had been fitted
+    /// with one row more, divided by one plus the sum of all such factors: the minimum of the squared residual after the step,
+    /// and of the squared steps over their factors (implicit stochastic gradients; Kivinen, Warmuth and Hassibi, "The p-norm
+    /// generalization of the LMS algorithm for adaptive filtering", 2006). It cannot diverge, and falls with the rows. `path`
+    /// is memory.
+    pub fn learn(
+        &mut self,
+        x: &[f64],
+        y: &[f64],
+        weight: f64,
+        (pace, shrinkage): (f64, f64),
+        path: &mut Vec<usize>,
+    ) {
+        if self.weights.is_empty() {
+            return;
+        }
+        let p = self.base.len();
+        path.clear();
+        path.extend((0..self.len()).map(|tree| self.leaf(tree, x)));
+        for leaf in &*path {
+            self.weights[*leaf] += weight;
+        }
+        let factor = |weights: &[f64], leaf: usize| pace * weight / (weights[leaf] + shrinkage);
+        let factors: f64 = path.iter().map(|leaf| factor(&self.weights, *leaf)).sum();
+        for (c, y) in y.iter().enumerate() {
+            let sum = path.iter().fold(self.base[c], |sum, leaf| sum + self.leaves[leaf * p + c]);
+            let moved = (y - sum) / (1.0 + factors);
+            if moved.is_finite() {
+                for leaf in &*path {
+                    self.leaves[leaf * p + c] += moved * factor(&self.weights, *leaf);
+                }
+            }
+        }
+    }
+
+    /// The leaf of a tree that a row falls in, among those of all trees.
+    fn leaf(&self, tree: usize, x: &[f64]) -> usize {
+        let levels = tree * self.depth..(tree + 1) * self.depth;
+        let cuts = self.columns[levels.clone()].iter().zip(&self.thresholds[levels]);
+        (tree << self.depth) + cuts.fold(0, |leaf, (k, t)| 2 * leaf + usize::from(x[*k as usize] > *t))
     }
 
     pub fn write(&self, name: &str, out: &mut Writer) {
@@ -89,6 +132,9 @@ impl Boosted {
         out.vector(&format!("{name}.base"), &self.base);
         out.vector(&format!("{name}.thresholds"), &self.thresholds);
         out.vector(&format!("{name}.leaves"), &self.leaves);
+        if !self.weights.is_empty() {
+            out.vector(&format!("{name}.weights"), &self.weights);
+        }
     }
 
     /// What [`write`](Self::write) wrote, of rows with as many numbers and targets.
@@ -100,12 +146,18 @@ impl Boosted {
         if !known || !(1..=16).contains(&depth) || columns.len() % depth > 0 {
             return Err(Error::file(format!("{name} are no trees of these rows")));
         }
-        let leaves = (columns.len() / depth * outputs) << depth;
+        let leaves = (columns.len() / depth) << depth;
+        let weights = format!("{name}.weights");
+        let weights = if from.has(&weights) { from.vector(&weights, leaves)? } else { Vec::new() };
+        if weights.iter().any(|weight| *weight < 0.0) {
+            return Err(Error::file(format!("{name} have leaves of negative weight")));
+        }
         Ok(Self {
             depth,
+            weights,
             base: from.vector(&format!("{name}.base"), outputs)?,
             thresholds: from.vector(&format!("{name}.thresholds"), columns.len())?,
-            leaves: from.vector(&format!("{name}.leaves"), leaves)?,
+            leaves: from.vector(&format!("{name}.leaves"), leaves * outputs)?,
             columns: columns.into_iter().map(|k| u32::try_from(k).unwrap_or(u32::MAX)).collect(),
         })
     }
@@ -116,6 +168,49 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_further_row_moves_its_leaves_to_the_minimum_of_residual_and_steps() {
+        let trees = Boosted {
+            depth: 2,
+            base: vec![0.5, -3.0],
+            columns: vec![0, 1, 1, 2],
+            thresholds: vec![0.0, 1.0, -1.0, 0.5],
+            leaves: (0..16).map(|i| f64::from(i) / 8.0).collect(),
+            weights: (0..8).map(|i| f64::from(i * i)).collect(),
+        };
+        let (x, y, weight, pace, shrinkage) = ([0.7, 0.2, 0.9], [2.0, 5.0], 1.5, 0.3, 3.0);
+        let mut next = trees.clone();
+        next.learn(&x, &y, weight, (pace, shrinkage), &mut Vec::new());
+        // Above and below; above and above.
+        let own = [2, 4 + 3];
+        for (leaf, (before, after)) in trees.weights.iter().zip(&next.weights).enumerate() {
+            let more = if own.contains(&leaf) { weight } else { 0.0 };
+            assert!((after - before - more).abs() < 1e-15);
+        }
+        for c in 0..2 {
+            let made = |trees: &Boosted| {
+                trees.base[c] + own.iter().map(|leaf| trees.leaves[2 * leaf + c]).sum::<f64>()
+            };
+            let left = y[c] - made(&next);
+            for (leaf, (before, after)) in
+                (0..8).map(|leaf| (leaf, (trees.leaves[2 * leaf + c], next.leaves[2 * leaf + c])))
+            {
+                // The slope of squared residual and steps is zero in each of its leaves; others stay.
+                let slope = (after - before) * (next.weights[leaf] + shrinkage) / (pace * weight) - left;
+                assert!(if own.contains(&leaf) {
+                    slope.abs() < 1e-12
+                } else {
+                    after.to_bits() == before.to_bits()
+                });
+            }
+            assert!(left.abs() < (y[c] - made(&trees)).abs());
+        }
+        let frozen = Boosted { weights: Vec::new(), ..trees };
+        let mut same = frozen.clone();
+        same.learn(&x, &y, weight, (pace, shrinkage), &mut Vec::new());
+        assert_eq!(same, frozen);
+    }
+
+    #[test]
     fn a_file_of_other_trees_is_refused() {
         let trees = Boosted {
             depth: 3,
@@ -123,6 +218,7 @@ mod tests {
             columns: vec![0, 1, 2, 2, 2, 1],
             thresholds: vec![0.25; 6],
             leaves: (0..16).map(f64::from).collect(),
+            weights: (0..16).map(f64::from).collect(),
         };
         let read = |trees: &Boosted, features: usize| {
             let mut out = Writer::default();
@@ -132,6 +228,10 @@ mod tests {
         };
         assert_eq!(read(&trees, 3).unwrap(), trees);
         assert!(read(&trees, 1).is_err());
+        assert!(read(&Boosted { weights: vec![-1.0; 16], ..trees.clone() }, 3).is_err());
+        assert!(read(&Boosted { weights: vec![1.0; 8], ..trees.clone() }, 3).is_err());
+        let former = Boosted { weights: Vec::new(), ..trees.clone() };
+        assert_eq!(read(&former, 3).unwrap(), former);
         for depth in [0, 2, 4, 60] {
             assert!(read(&Boosted { depth, ..trees.clone() }, 3).is_err());
         }

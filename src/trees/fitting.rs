@@ -148,6 +148,7 @@ impl Fitting {
             columns: Vec::new(),
             thresholds: Vec::new(),
             leaves: Vec::new(),
+            weights: Vec::new(),
         };
         Self {
             next: if rows.features > 0 { Next::Column(0) } else { Next::Nothing },
@@ -366,6 +367,9 @@ impl Fitting {
             leaf.iter_mut().zip(&self.units).for_each(|(value, unit)| *value *= unit);
         });
         self.made.leaves.extend(values);
+        if !how.logistic {
+            self.made.weights.extend(sums.iter().skip(p).step_by(width));
+        }
     }
 
     /// Weights of a row: one, or one for each output.
@@ -623,6 +627,43 @@ mod tests {
             let ratio = read as f64 / foreseen as f64;
             assert!((0.5..1.5).contains(&ratio), "{read} of {foreseen}");
             assert_eq!(steps.finish().len(), how.rounds_for(n, outputs));
+        }
+    }
+
+    #[test]
+    fn trees_that_learn_further_rows_are_better_in_any_order_of_these() {
+        let stream = Stream::new(8000, 1);
+        let first = Stream {
+            x: stream.x[..3 * 1000].to_vec(),
+            y: stream.y[..1000].to_vec(),
+            weights: stream.weights[..1000].to_vec(),
+            outputs: 1,
+        };
+        let how = Boosting { rounds: 200, depth: 5, rate: 0.1, tried_columns: 3, ..HOW };
+        let trees = fit(first.rows(), &[1.0], &how, 1);
+        let error = |trees: &Boosted| {
+            let made = |x: &[f64]| {
+                let mut made = [0.0];
+                trees.predict_into(x, &[200], &mut made);
+                made[0]
+            };
+            let rows = stream.x.chunks(3).zip(&stream.y).skip(7000);
+            rows.map(|(x, y)| (made(x) - y).powi(2)).sum::<f64>()
+        };
+        let later: Vec<usize> = (1000..7000).collect();
+        let mut by_column = later.clone();
+        by_column.sort_by(|i, j| stream.x[3 * i].total_cmp(&stream.x[3 * j]));
+        let mut by_target = later.clone();
+        by_target.sort_by(|i, j| stream.y[*i].total_cmp(&stream.y[*j]));
+        for rows in [later, by_column, by_target] {
+            let mut next = trees.clone();
+            let mut path = Vec::new();
+            for i in rows {
+                let x = &stream.x[3 * i..3 * i + 3];
+                next.learn(x, &stream.y[i..=i], stream.weights[i], (0.1, how.shrinkage), &mut path);
+            }
+            let ratio = error(&next) / error(&trees);
+            assert!(ratio < 0.97, "{ratio}");
         }
     }
 

@@ -108,6 +108,8 @@ pub(super) struct LogTrees {
     /// One output for each of these.
     trees: Option<Boosted>,
     fitting: Option<(Vec<LogTarget>, Gradual<Fitting>)>,
+    /// Memory for those of a row.
+    logarithms: Vec<f64>,
 }
 
 impl LogTrees {
@@ -144,7 +146,8 @@ impl LogTrees {
             let sums = before.outputs.iter().find(same).map(|own| own.sums);
             sums.map_or_else(|| Smeared::new(target), |sums| Smeared { target, sums })
         };
-        *self = Self { outputs: targets.into_iter().map(known).collect(), trees: Some(made), fitting: None };
+        let outputs = targets.into_iter().map(known).collect();
+        *self = Self { outputs, trees: Some(made), ..Self::default() };
         Some(Self { trees: None, ..before })
     }
 
@@ -189,6 +192,23 @@ impl LogTrees {
 }
 
 impl LogTrees {
+    /// Learns a row: its trees do.
+    pub fn learn_row(
+        &mut self,
+        x: &[f64],
+        targets: &[f64],
+        weight: f64,
+        how: (f64, f64),
+        path: &mut Vec<usize>,
+    ) {
+        if let Some(trees) = &mut self.trees {
+            let logarithm = |own: &Smeared| own.target.logarithm(targets[own.target.output]);
+            self.logarithms.clear();
+            self.logarithms.extend(self.outputs.iter().map(logarithm));
+            trees.learn(x, &self.logarithms, weight, how, path);
+        }
+    }
+
     pub fn write(&self, out: &mut Writer) {
         if let Some(trees) = &self.trees {
             write_targets("trees.logs", self.outputs.iter().map(|own| own.target), out);

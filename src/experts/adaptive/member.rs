@@ -70,7 +70,8 @@ pub(super) struct Member {
     forgetting: f64,
     /// Whether it is exact.
     exact: bool,
-    /// Prior variance of the unexplained part of an entirely novel row, in units of the noise.
+    /// Prior variance of the unexplained part of an entirely novel row, in units of the noise; 0 of a linear expert, whose
+    /// points span all rows.
     open: f64,
     /// Number of the refit that added it.
     pub refit: u64,
@@ -108,8 +109,8 @@ impl Member {
         let spec = ModelSpec { kernel: setting.kernel.clone(), basis, learner };
         let partition = Partition::of(views.through(&setting.preprocessing), shape.cells, params.cell_rounds);
         let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
-        let (preprocessing, open) =
-            (Arc::clone(&setting.preprocessing), of_loss(loss, params.residual_variance) / regularization);
+        let preprocessing = Arc::clone(&setting.preprocessing);
+        let open = open(&spec, &params);
         let Shape { forgetting, exact, .. } = shape;
         Ok(Self {
             params,
@@ -249,8 +250,8 @@ impl Member {
     }
 
     /// Confidence in a row of this novelty, from 0 to 1: noise variance over the sum of noise
-    /// variance and prior variance of the unexplained part. It is 1 with forgetting, and small for
-    /// the constant expert.
+    /// variance and prior variance of the unexplained part. It is 1 with forgetting and for linear
+    /// experts, and small for the constant expert.
     fn sure(&self, novelty: f64) -> f64 {
         if self.is_constant() {
             self.params.constant_confidence
@@ -290,7 +291,7 @@ impl Member {
     /// Gradients of the log [confidence](Self::sure) with respect to raw rows (n, 1, d), given the
     /// confidence.
     pub fn gradient_of_sure(&self, x: ArrayView2<'_, f64>, sure: &Array1<f64>) -> Result<Array3<f64>> {
-        if self.forgetting < 1.0 || self.exact {
+        if self.forgetting < 1.0 || self.exact || self.open <= 0.0 {
             return Ok(Array3::zeros((x.nrows(), 1, x.ncols())));
         }
         let mut out =
@@ -376,12 +377,19 @@ impl Member {
             }
             cells.push(cell);
         }
-        let (loss, regularization, forgetting) = of_learner(&spec.learner);
-        let open = of_loss(loss, params.residual_variance) / regularization;
+        let (_, _, forgetting) = of_learner(&spec.learner);
+        let open = open(&spec, &params);
         let exact = matches!(spec.learner, LearnerSpec::Interpolation(_));
         let lasts = lasts != 0;
         Ok(Self { params, preprocessing, partition, cells, forgetting, exact, open, refit, lasts, idle })
     }
+}
+
+/// Prior variance of what is unexplained, in units of the noise.
+fn open(spec: &ModelSpec, params: &MemberParams) -> f64 {
+    let (loss, regularization, _) = of_learner(&spec.learner);
+    let is_linear = matches!(spec.kernel, KernelSpec::Polynomial { degree: 1, .. });
+    if is_linear { 0.0 } else { of_loss(loss, params.residual_variance) / regularization }
 }
 
 /// Loss, regularization and forgetting of the result of [`learner`].

@@ -55,6 +55,8 @@ pub enum Mechanism {
     Forgetting,
     /// For labels, the exact expert of the first rows.
     Exact,
+    /// The linear expert.
+    Linear,
 }
 
 /// Transforms of single columns.
@@ -388,6 +390,8 @@ pub struct TreeParams {
     pub depth: usize,
     /// Share of the fitted values of each tree that is added.
     pub rate: f64,
+    /// Share of the residual of a further row, over the weight of the rows of a leaf, that is added to its value.
+    pub pace: f64,
     /// Quantiles of a column at which it may be cut.
     pub quantiles: usize,
     /// How many of them are tried for a tree.
@@ -417,6 +421,7 @@ impl Default for TreeParams {
             boosted_growth: 1.5,
             depth: 6,
             rate: 0.1,
+            pace: 0.1,
             quantiles: 250,
             tried_quantiles: 64,
             boosted_columns: 32,

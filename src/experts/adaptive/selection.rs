@@ -167,6 +167,18 @@ pub(super) fn without_selection(sample: &Sample, params: &AdaptiveParams) -> Res
     params.selection.bandwidths[..2].iter().map(setting).collect()
 }
 
+/// Setting of the linear expert: all columns have equal weight.
+pub(super) fn linear_setting(sample: &Sample, params: &AdaptiveParams) -> Result<Setting> {
+    let width = sample.x.ncols();
+    let columns =
+        columns(Transform::Standard, tamed(&sample.x, &params.winsorizer).view(), &params.preprocessing);
+    Ok(Setting {
+        preprocessing: Arc::new(Preprocessing::new(columns, Metric::Diagonal(vec![1.0; width]))?),
+        kernel: KernelSpec::Polynomial { degree: 1, scale: Some(1.0 / width as f64), offset: 1.0 },
+        regularization: params.selection.regularizations[0],
+    })
+}
+
 /// Setting of an exact expert: a rough kernel, which needs many points and suits any table, with
 /// the identity metric.
 pub(super) fn rough_setting(sample: &Sample, params: &AdaptiveParams) -> Result<Setting> {

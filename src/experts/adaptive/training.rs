@@ -8,7 +8,7 @@ use super::buffer::Sample;
 use super::member::{Member, Shape};
 use super::params::{Mechanism, RefitParams};
 use super::preprocessing::Views;
-use super::selection::{Setting, rough_setting, select, without_selection};
+use super::selection::{Setting, linear_setting, rough_setting, select, without_selection};
 use super::spec::of_loss;
 use crate::error::{Error, Result};
 use crate::experts::answers::Answers;
@@ -18,6 +18,9 @@ use crate::threads::ask_each_block;
 /// Most numbers (rows times columns) per step of learning, unless one row has more. Interrupts are checked between
 /// steps.
 const NUMBERS_AT_ONCE: usize = 1 << 17;
+
+/// Coordinates of a linear expert, at most, in sizes of another: a row of 1,000 columns would cost ten times as much.
+const LINEAR_SIZES: usize = 2;
 
 /// What the experts of a refit are made of.
 #[derive(Clone, Debug)]
@@ -73,6 +76,12 @@ impl Task {
         let rough = self.has_exact().then(|| rough_setting(sample, &spec.params).ok()).flatten();
         let shape = Shape { cells: 1, size: params.exact_points * spec.size, forgetting: 1.0, exact: true };
         chosen.extend(rough.iter().map(|setting| (setting, shape)));
+        // As many points as columns, and one, span all linear functions.
+        let shape = Shape { cells: 1, size: 1 + sample.x.ncols(), forgetting: 1.0, exact: false };
+        let is_there =
+            shape.size <= LINEAR_SIZES * spec.size && spec.params.without != Some(Mechanism::Linear);
+        let linear = is_there.then(|| linear_setting(sample, &spec.params).ok()).flatten();
+        chosen.extend(linear.iter().map(|setting| (setting, shape)));
         let constant = settings.first().map(|setting| setting.constant(&spec.params.selection));
         let shape =
             Shape { cells: 1, size: 1, forgetting: spec.params.members.constant_forgetting, exact: false };

@@ -3,7 +3,7 @@
 //! The prediction of the kernel experts is one expert of a second mixture; the others are trees. A forest splits on the columns
 //! and on that prediction, and adds the mean residual of the node of a row: nodes of at least 64, 8 and 1 rows are three
 //! experts. Boosted trees are fitted to the targets: the first 100, 300 and 1,000 of them are three more. Nodes of the forest
-//! learn each row; a few trees after others are grown again, each once while the number of rows doubles, and boosted trees are
+//! and, for numbers, leaves of boosted trees learn each row; a few trees after others are grown again, each once while the number of rows doubles, and boosted trees are
 //! fitted again when the rows are half as many more. Others join them: boosted trees on logarithms (`log_trees.rs`), and
 //! regression on the nearest rows (`nearest.rs`). All are fitted to a copy of a bounded reservoir of rows with their
 //! prequential predictions, a part of the work each row (`making.rs`).
@@ -86,6 +86,8 @@ pub(super) struct TreeStage {
     grown: u64,
     growing: Option<Gradual<Growth>>,
     boosted: Option<Boosted>,
+    /// Memory for the leaves of a row.
+    path: Vec<usize>,
     /// Rows when they were fitted, those being fitted included.
     fitted: u64,
     fitting: Option<Gradual<Fitting>>,
@@ -128,6 +130,7 @@ impl TreeStage {
             grown: 0,
             growing: None,
             boosted: None,
+            path: Vec::new(),
             fitted: 0,
             fitting: None,
             logs: LogTrees::default(),
@@ -342,6 +345,11 @@ impl TreeStage {
         for tree in &mut self.forest {
             tree.learn(row, &left, weight);
         }
+        let how = (self.params.pace, self.params.shrinkage);
+        if let Some(boosted) = &mut self.boosted {
+            boosted.learn(&row[..features], targets, weight, how, &mut self.path);
+        }
+        self.logs.learn_row(&row[..features], targets, weight, how, &mut self.path);
         let numbers = row.iter().chain(targets).copied().chain(std::iter::once(weight));
         let place = self.rows.sample(self.age, self.capacity, number, numbers, self.stored_width());
         if let (Some(nearest), Some(place)) = (&mut self.nearest, place) {
