@@ -121,6 +121,8 @@ impl Dynamics {
         };
         check_width("X", Some(candidates.width()), states.ncols())?;
         check_finite("X", states)?;
+        let replaced = self.history_without_spikes(states);
+        let states = replaced.as_ref().map_or(states, |states| states.view());
         let row = |i: usize| states.row(i).iter().chain(under.row(i)).copied().collect::<Vec<f64>>();
         let mut out = Vec::with_capacity(states.nrows().saturating_sub(first));
         // Forecasts from those of these states that are asked for, or compared with later ones; `known`: all states, the one

@@ -9,6 +9,7 @@ use super::forecaster::Forecaster;
 use super::outliers::Outliers;
 use super::readouts::Readouts;
 use super::selection::{is_chosen, tolerance_of};
+use super::spikes::Spikes;
 use super::{Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
@@ -39,6 +40,8 @@ impl Dynamics {
         if let Some(outliers) = &self.outliers {
             outliers.write(&mut out);
         }
+        self.spikes.write(&mut out);
+        self.write_unconfirmed(&mut out)?;
         if let Some(tail) = &self.tail {
             let numbers: Vec<f64> = tail.iter().copied().collect();
             out.matrix("dynamics.tail", tail.nrows(), tail.ncols(), &numbers);
@@ -85,6 +88,7 @@ impl Dynamics {
         if model.outliers.is_some() {
             model.outliers = Some(Outliers::read(width.unwrap_or(0) / spec.delays.blocks(), from)?);
         }
+        model.spikes = Spikes::read(width.map(|width| width / spec.delays.blocks()), from)?;
         model.warm_up = from.has("warm_up.x").then(|| model.read_warm_up(from)).transpose()?;
         if let Some(forecaster) = &mut model.forecaster {
             let examples = model.warm_up.is_some();
@@ -102,6 +106,7 @@ impl Dynamics {
             let states = states.map_err(|_| Error::file("dynamics.tail has the wrong shape"))?;
             model.resume_trajectory(states.view())?;
         }
+        model.read_unconfirmed(from)?;
         Ok(model)
     }
 

@@ -87,12 +87,7 @@ impl Dynamics {
             }
             let row = x.slice(s![i..=i, ..]);
             let continued = continued || i > 0;
-            let learned = if self.driven.is_some() {
-                self.follow_and_judge_driven(row, lag, continued)
-            } else {
-                self.follow_and_judge_one(row, lag, continued).map(|()| true)
-            };
-            match learned {
+            match self.follow_without_spikes(row, lag, continued) {
                 Ok(true) => {}
                 Ok(false) => return Ok(i),
                 Err(error) => {
@@ -104,6 +99,20 @@ impl Dynamics {
             }
         }
         Ok(x.nrows())
+    }
+
+    /// Learns the next state of a trajectory (1, d), with its inputs if there are any; returns whether
+    /// it was learned, not if it was interrupted before.
+    pub(super) fn follow_and_judge_next(
+        &mut self,
+        row: ArrayView2<'_, f64>,
+        lag: usize,
+        continued: bool,
+    ) -> Result<bool> {
+        if self.driven.is_some() {
+            return self.follow_and_judge_driven(row, lag, continued);
+        }
+        self.follow_and_judge_one(row, lag, continued).map(|()| true)
     }
 
     fn follow_and_judge_one(&mut self, row: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {

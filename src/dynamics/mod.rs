@@ -31,6 +31,7 @@ mod regression;
 mod rest;
 mod selection;
 mod spec;
+mod spikes;
 mod statistics;
 mod trajectory;
 mod units;
@@ -40,7 +41,7 @@ use ndarray::{Array2, ArrayView2};
 
 pub use candidates::{CANDIDATES, find_periods};
 pub use horizon::FORECASTS;
-pub use params::{DynamicsParams, ModeParams, OperatorSelectionParams, RestParams};
+pub use params::{DynamicsParams, ModeParams, OperatorSelectionParams, RestParams, SpikeParams};
 pub use spec::{ChoiceSpec, DelaysSpec, DynamicsSpec};
 pub use units::Units;
 
@@ -52,6 +53,7 @@ use candidates::Candidates;
 use driven::Driven;
 use forecaster::Forecaster;
 use outliers::Outliers;
+use spikes::{Spikes, Unconfirmed};
 
 /// The Koopman operator of a system, from raw states.
 ///
@@ -88,6 +90,10 @@ pub struct Dynamics {
     warm_up: Option<WarmUp<()>>,
     /// Pairs with outlying states, which are left out where states are scaled, except by a forecaster.
     outliers: Option<Outliers>,
+    /// Isolated outliers, which a forecaster replaces.
+    spikes: Spikes,
+    /// The model from before rows with outliers that may be a new level.
+    unconfirmed: Option<Box<Unconfirmed>>,
     /// End of the trajectory of the latest call, if it was one, in the user's units.
     tail: Option<Array2<f64>>,
     /// Mixtures of forecasts, if there are horizons.
@@ -126,6 +132,8 @@ impl Dynamics {
             units: Units::default(),
             warm_up,
             outliers,
+            spikes: Spikes::default(),
+            unconfirmed: None,
             tail: None,
             forecaster,
             driven: spec.driven(),
@@ -225,6 +233,8 @@ impl From<Koopman> for Dynamics {
             units: Units::default(),
             warm_up: None,
             outliers: None,
+            spikes: Spikes::default(),
+            unconfirmed: None,
             tail,
             forecaster: None,
             driven: None,

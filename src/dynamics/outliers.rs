@@ -100,21 +100,28 @@ fn rows_without(left_out: &[usize], n: usize) -> Option<Vec<usize>> {
 
 impl Dynamics {
     /// Number of pairs so far that were left out because one of their states is an outlier: far from
-    /// all others and from the other state of the pair.
+    /// all others and from the other state of the pair. With horizons, number of states of which a
+    /// component, far beyond all values before it, was replaced by the last.
     #[must_use]
     pub fn n_left_out(&self) -> u64 {
+        self.n_pairs_left_out().saturating_add(self.spikes.count())
+    }
+
+    fn n_pairs_left_out(&self) -> u64 {
         self.outliers.as_ref().map_or(0, Outliers::count)
     }
 
     /// Component and value of the first outlying state since this was called, or since the model was
     /// built or read, if there is one.
     pub fn take_first_outlier(&mut self) -> Option<(usize, f64)> {
-        self.outliers.as_mut().and_then(|outliers| outliers.first.take())
+        // Those that may be a new level are not outliers yet.
+        let replaced = if self.unconfirmed.is_some() { None } else { self.spikes.take_first() };
+        self.outliers.as_mut().and_then(|outliers| outliers.first.take()).or(replaced)
     }
 
-    /// Number of pairs received, with those [left out](Self::n_left_out).
+    /// Number of pairs received, with those left out.
     #[must_use]
     pub fn n_seen(&self) -> u64 {
-        self.operator.n_seen().saturating_add(self.n_left_out())
+        self.operator.n_seen().saturating_add(self.n_pairs_left_out())
     }
 }

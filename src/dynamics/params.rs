@@ -19,6 +19,8 @@ pub struct DynamicsParams {
     pub rest: RestParams,
     /// Modes of states.
     pub modes: ModeParams,
+    /// Isolated outliers of the states of a forecaster.
+    pub spikes: SpikeParams,
 }
 
 impl Default for DynamicsParams {
@@ -29,6 +31,7 @@ impl Default for DynamicsParams {
             selection: OperatorSelectionParams::default(),
             rest: RestParams::default(),
             modes: ModeParams::default(),
+            spikes: SpikeParams::default(),
         }
     }
 }
@@ -129,6 +132,30 @@ pub struct ModeParams {
 impl Default for ModeParams {
     fn default() -> Self {
         Self { min_components: 16, max_modes: 30, variance_share: 0.99 }
+    }
+}
+
+/// Isolated outliers of the states of a forecaster, which are replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SpikeParams {
+    /// Distance of an outlier from the range of all values before it, in units of this range.
+    pub ranges: f64,
+    /// Distance of an outlier from the value before it, in units of the mean size of a change.
+    pub steps: f64,
+    /// Changes from one value to the next before which no value is an outlier.
+    pub min_changes: usize,
+    /// Most outliers in a run: with the next it is a new level, or a burst.
+    pub max_run: usize,
+    /// Values between two outliers that end a run.
+    pub quiet: usize,
+    /// Besides three, one run of outliers in this many rows is replaced.
+    pub rare: usize,
+}
+
+impl Default for SpikeParams {
+    fn default() -> Self {
+        Self { ranges: 5.0, steps: 40.0, min_changes: 32, max_run: 3, quiet: 8, rare: 400 }
     }
 }
 

@@ -26,6 +26,7 @@ from kernelstream.koopman.remedies import warn_of_constant_inputs
 from kernelstream.koopman.skill import Skill, skill_of, steps_of
 from kernelstream.koopman.times import Given, LastTimes, Reading, last_times, state_of_times
 from kernelstream.koopman.trajectories import (
+    LearnedStates,
     as_trajectories,
     check_lengths,
     check_states,
@@ -33,6 +34,7 @@ from kernelstream.koopman.trajectories import (
     rows_of_states,
     trajectories_as_given,
     warn_of_codes,
+    warn_of_outlier,
 )
 
 __all__ = ["Forecaster", "delays_of"]
@@ -98,6 +100,13 @@ class Forecaster(StreamEstimator):
     `partial_fit`. `fit` ends the warm-up, and so chooses parameters from all of fewer pairs than
     the next choice along the stream would wait for.
 
+    A value of a component is an outlier if it is outside the range of all before it by more than
+    five times this range, and further from the last one than 40 times the mean size of a change,
+    after 32 changes. It is replaced by the last value, which a warning names, in at most three
+    states with fewer than eight between: with a fourth, they are a new level or a burst, and all
+    are learned as they are. Besides three, one such run in 400 states is replaced. `forecast` does
+    the same along a given history.
+
     What is imposed on the system or known in advance, such as a valve, a price or the weather of
     tomorrow, are **inputs**, given beside the states: regressions and the operator learn what they
     do, and forecasts are made under those that will act, see `forecast`. The input of a row acts
@@ -146,6 +155,8 @@ class Forecaster(StreamEstimator):
         next.
     n_seen_ : int
         Number of pairs that the operator has learned, of states with their delays.
+    n_left_out_ : int
+        Number of states with an outlier that was left out: a value far beyond all before it.
     n_stored_ : int
         Number of stored states.
     n_features_in_ : int
@@ -234,10 +245,10 @@ class Forecaster(StreamEstimator):
             than the lag; the model is unchanged.
         """
         with self._learning(reset=True) as model:
-            model._learn(T, inputs, continued=False, verbose=verbose)
+            learned, n_before = model._learn(T, inputs, continued=False, verbose=verbose)
             model._core.flush()  # ends the warm-up
         self._warned().clear()
-        self._warn()
+        self._warn(learned, n_before)
         return self
 
     def partial_fit(
@@ -286,13 +297,16 @@ or sequence of array-likes of shape (n_times, n_features)
             Ctrl-C; the states processed until then stay learned (see ``n_states_``).
         """
         with self._learning() as model:
-            model._learn(T, inputs, continued=continued, begins=True, verbose=verbose)
-        self._warn()
+            learned, n_before = model._learn(
+                T, inputs, continued=continued, begins=True, verbose=verbose
+            )
+        self._warn(learned, n_before)
         return self
 
     def _learn(
         self, T: Any, inputs: Any, *, continued: bool, verbose: bool, begins: bool = False
-    ) -> None:
+    ) -> tuple[LearnedStates, int]:
+        """Learn states; give them, and the number of those left out before."""
         reset = not self.__sklearn_is_fitted__()
         last = last_times(self) if continued else None
         reading = Reading(trajectories_as_given(T), last)
@@ -314,6 +328,9 @@ or sequence of array-likes of shape (n_times, n_features)
         check_lengths(filled, lag, continued=continued_or_begun, span=span)
         if reset:
             self._core = _core.Koopman(json.dumps(self._core_spec(operator)))
+        learned = LearnedStates.of_trajectories(pieces, names, operator.n_inputs)
+        self._core.take_first_outlier()
+        n_before = int(self._core.n_left_out)
         n_states = sum(map(len, filled))
         with (
             naming_states(pieces, names, operator.n_inputs),
@@ -322,7 +339,7 @@ or sequence of array-likes of shape (n_times, n_features)
             self._core.follow(filled, lag, continued and not reading.begins, report)
         self._times = reading.last(self._core, filled)
         reading.warn()
-        warn_of_codes(pieces, names, operator.n_inputs)
+        return learned, n_before
 
     def _check_inputs(self, inputs: Any, expected: int, *, reset: bool) -> None:
         """Refuse inputs that are missing or superfluous, or have other names."""
@@ -390,7 +407,15 @@ or sequence of array-likes of shape (n_times, n_features)
             "period": None if self.period is None else whole_number("period", self.period),
         }
 
-    def _warn(self) -> None:
+    def _warn(self, learned: LearnedStates, n_before: int) -> None:
+        outlier = self._core.take_first_outlier()
+        if outlier is not None:
+            warn_of_outlier(outlier, learned, self._warned(), is_replaced=True)
+        becomes = "is learned as it is"
+        if self._core.n_left_out != n_before:
+            becomes = f"{becomes}, or left out if it is far beyond all states before it"
+        pieces = list(learned.arrays.values())
+        warn_of_codes(pieces, learned.names, learned.n_inputs, besides=outlier, learned=becomes)
         chosen = self.operator is not None or not self._by_component()
         warn_of_learned(self.operator_, self._warned(), chosen=chosen)
 
@@ -650,6 +675,12 @@ n_inputs), optional
         """Number of states learned; an interrupted call is resumed with the next."""
         check_is_fitted(self)
         return cast(int, self._core.n_states)
+
+    @property
+    def n_left_out_(self) -> int:
+        """Number of states with an outlier that was left out."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_left_out)
 
     @property
     def periods_(self) -> list[list[int]]:

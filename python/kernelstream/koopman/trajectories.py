@@ -166,10 +166,12 @@ def warn_of_codes(
     names: Sequence[Any] | None = None,
     n_inputs: int = 0,
     besides: tuple[int, float] | None = None,
+    learned: str = "is learned as it is",
 ) -> None:
     """Warn of a value that may be a code for a missing one, such as -9999.
 
-    The last columns are inputs. `besides` is the column and value of an outlier that was left out.
+    The last columns are inputs. `besides` is the column and value of an outlier that was left out,
+    and `learned` says what becomes of another value.
     """
     for i, piece in enumerate(pieces):
         if (found := find_sentinel(_without(piece, besides))) is not None:
@@ -177,8 +179,8 @@ def warn_of_codes(
             width = piece.shape[1] - n_inputs
             place = f"row {found.row}, {_named(found.column, names, width)}"
             advise(
-                f"{where} contains {found.describe(place)}: if it stands for a missing value, "
-                "split the trajectory there",
+                f"{where} contains {found.describe(place, learned)}: if it stands for a missing "
+                "value, split the trajectory there",
                 SentinelWarning,
             )
             return
@@ -233,12 +235,28 @@ class LearnedStates(NamedTuple):
         return f"an earlier row, {name}"
 
 
-def warn_of_outlier(outlier: tuple[int, float], learned: LearnedStates, warned: set[str]) -> None:
-    """Warn once of a state whose pairs were left out."""
+def warn_of_outlier(
+    outlier: tuple[int, float],
+    learned: LearnedStates,
+    warned: set[str],
+    *,
+    is_replaced: bool = False,
+) -> None:
+    """Warn once of a state whose pairs were left out, or of which a value was replaced."""
     if "outliers" in warned:
         return
     warned.add("outliers")
     column, value = outlier
+    if is_replaced:
+        advise(
+            f"the state with {value:.12g} at {learned.place_of(column, value)} is an outlier, far "
+            "beyond all states before it, so this value is left out, and the one before it is "
+            "learned instead (n_left_out_ counts such states): if it is an error, correct it or "
+            "split the trajectory there; four such states in a row are a new level, and are "
+            "learned",
+            OutlierWarning,
+        )
+        return
     advise(
         f"the state with {value:.12g} at {learned.place_of(column, value)} is an outlier, far from "
         "all others and from the states before and after it, so the pairs that contain it are left "

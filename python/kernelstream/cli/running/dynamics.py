@@ -263,8 +263,10 @@ class Dynamics:
             self._warned_of_sentinel = True
             where = batch.where(int(rows[found.row]), self._names[found.column])
             learned = "is learned as it is"
-            if not self._steps:
-                learned = f"{learned}, or left out if it is far from the states before and after it"
+            where_far = "from the states before and after it"
+            if self._steps:
+                where_far = "beyond all rows before it"
+            learned = f"{learned}, or left out if it is far {where_far}"
             say(self.console, describe_sentinel(where, found, learned))
 
     def _save_what_was_learned(self) -> None:

@@ -99,8 +99,12 @@ def print_report(
                 "with simpler forecasts, and judges what comes of it.",
             )
     n_left_out = getattr(model, "n_left_out_", 0)
-    facts = {"pairs learned": f"{model.n_seen_ - n_left_out:,}"}
-    if n_left_out:
+    # A forecaster learns all pairs, with outliers replaced.
+    replaces = model._core.n_states > 0
+    facts = {"pairs learned": f"{model.n_seen_ - (0 if replaces else n_left_out):,}"}
+    if n_left_out and replaces:
+        facts["outliers left out"] = f"{n_left_out:,}, far beyond all rows before"
+    elif n_left_out:
         facts["pairs left out"] = f"{n_left_out:,}, with an outlying state"
     facts["states stored"] = f"{model.n_stored_:,}"
     facts["trajectories"] = f"{cutter.n_trajectories:,}"
