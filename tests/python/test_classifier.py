@@ -470,6 +470,16 @@ def test_bad_rows_and_labels_change_nothing(method, rows, labels, complaint):
     assert state(model) == before
 
 
+@pytest.mark.filterwarnings("error")
+def test_many_classes_with_few_rows_each_are_no_reason_to_warn():
+    rows, labels = np.random.default_rng(0).normal(size=(90, 2)), np.repeat(np.arange(30), 3)
+    model = ks.KernelClassifier().fit(rows, labels)
+    assert len(model.classes_) == 30
+    ks.KernelClassifier().partial_fit(rows[:2], labels[:2], classes=np.arange(30))
+    with pytest.warns(UserWarning, match="number of unique classes"):
+        ks.KernelClassifier().fit(rows[:40], np.arange(40))
+
+
 def test_continuous_targets_are_no_labels():
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=r"[Uu]nknown label type|classes="):

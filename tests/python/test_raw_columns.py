@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -280,6 +282,7 @@ def test_parameters_out_of_range_are_refused(name, params, complaint):
         model.set_params(**params).fit(FRAME, y)
 
 
+@pytest.mark.filterwarnings("ignore:column 'level' has 300 categories")
 @pytest.mark.parametrize("order", ["shuffled", "by_level", "by_target"])
 @pytest.mark.parametrize(("levels", "least"), [(33, 0.98), (100, 0.98), (300, 0.4)])
 def test_columns_of_many_categories_keep_them_apart(levels, least, order):
@@ -292,3 +295,42 @@ def test_columns_of_many_categories_keep_them_apart(levels, least, order):
     first = np.argsort(keys[order], kind="stable")
     model = ks.KernelRegressor().fit(rows.iloc[first], y[first])
     assert model.score(rows[3000:], y[3000:]) > least
+
+
+@pytest.mark.parametrize("model", [ks.KernelRegressor(), ks.KernelExperts(effort="low")], ids=repr)
+def test_more_categories_than_are_kept_apart_are_warned_of_once(model):
+    rng = np.random.default_rng(0)
+    level = np.concatenate([rng.integers(100, size=400), rng.integers(150, size=1000)])
+    rows, y = pd.DataFrame({"a": rng.normal(size=1400)}), 1.0 * level
+    rows["shop"] = [f"k{k}" for k in level]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for begin in range(0, 1400, 200):
+            model.partial_fit(rows[begin : begin + 200], y[begin : begin + 200])
+    messages = [str(one.message) for one in caught if "kept apart" in str(one.message)]
+    assert len(messages) == 1
+    assert re.match(r"column 'shop' has 1[3-5]\d categories so far, more than the 128", messages[0])
+    assert ("'max_size': 256" in messages[0]) == hasattr(model, "learner")
+    assert "combine rare categories" in messages[0]
+
+
+@pytest.mark.filterwarnings("error:.*kept apart")
+@pytest.mark.filterwarnings("ignore:column 'shop' is text with:UserWarning")
+def test_few_categories_identifiers_and_chosen_sizes_are_not_warned_of():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=400), "shop": [f"k{i}" for i in range(400)]})
+    ks.KernelRegressor().fit(frame, frame["a"])
+    frame["shop"] = [f"k{i % 150}" for i in range(400)]
+    kind = {"type": "category", "max_size": 100}
+    ks.KernelRegressor(columns={"shop": kind}).fit(frame, frame["a"])
+    frame["shop"] = [f"k{i % 128}" for i in range(400)]
+    ks.KernelRegressor().fit(frame, frame["a"])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_gap_names_the_parameter_that_fills_it(name):
+    model, y = new(name)
+    broken = FRAME.copy()
+    broken.loc[3, "price"] = np.nan
+    with pytest.raises(ks.exceptions.DataError, match='gap before learning, as missing="fill"'):
+        model.fit(broken, y)

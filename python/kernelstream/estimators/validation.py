@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_array, validate_data
 from kernelstream.exceptions import DataError
 
 __all__ = [
+    "REMEDY_OF_GAPS",
     "Rows",
     "Source",
     "as_float64",
@@ -40,6 +41,8 @@ Rows: TypeAlias = ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Source: TypeAlias = Rows | Iterable[Any] | PathLike[str] | Callable[[], Iterable[Any]]
 
 _REMEDY = "remove the row, or fill the gap before learning"
+# The remedy where an estimator has this parameter.
+REMEDY_OF_GAPS = f'{_REMEDY}, as missing="fill" does'
 _REMEDY_OF_INFINITY = "correct it, or leave the row out"
 # Beyond that, the core compares no numbers.
 _LARGEST = 1e50

@@ -492,7 +492,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
                 "the first call needs classes=, every label that may ever come, since the stream "
                 "does not say: for instance classes=np.unique(y)"
             )
-        return find_classes(labels_of(classes, type(self).__name__))
+        return find_classes(labels_of(classes, type(self).__name__), declared=True)
 
     def _begin_targets(
         self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool

@@ -25,16 +25,25 @@ from kernelstream.columns.cells import (
 )
 from kernelstream.columns.names import name_in
 from kernelstream.estimators.advice import advise
-from kernelstream.estimators.validation import finite_rows, refuse_masked, rows_of, whole_number
+from kernelstream.estimators.validation import (
+    REMEDY_OF_GAPS,
+    finite_rows,
+    refuse_masked,
+    rows_of,
+    whole_number,
+)
 from kernelstream.exceptions import UnknownCategoriesWarning
 from kernelstream.supervised.texts import WRITTEN, is_written, read_texts, settled_kind
 
-__all__ = ["Columns", "Kind", "read_rows", "warn_of_rounded", "warn_of_unknown"]
+__all__ = ["Columns", "Kind", "read_rows", "warn_of_levels", "warn_of_rounded", "warn_of_unknown"]
 
 Kind: TypeAlias = str | Mapping[str, Any]
 _EXACT = 2**53  # the whole numbers up to it are floats of double precision, all of them
 _IDENTIFIERS = "as identifiers leave them out, or declare columns={{{}: 'category'}}"
 _GAPS = ("error", "fill")
+_LEVELS = 128  # categories that the core keeps apart by default, `max_size`
+_SHARE = 0.5  # distinct ones among the rows, above which text names rows, as in `settled_kind`
+_IDENTIFIED = 10_000  # categories from which those that rarely repeat are no longer counted
 
 
 @dataclass(frozen=True)
@@ -264,6 +273,42 @@ def warn_of_unknown(estimator: Any, X: Any, rows: Any) -> None:
         )
 
 
+def warn_of_levels(estimator: Any, rows: Any) -> None:
+    """Warn, once, of a column with more categories so far than are kept apart by default.
+
+    Identifiers are reported by `settled_kind` instead; a column with its own `max_size` is not.
+    """
+    if estimator._warned_of_levels or issparse(rows):
+        return
+    declared = {str(name) for name in estimator.columns or {}}
+    levels: dict[str, set[float] | None] = vars(estimator).setdefault("_levels", {})
+    for place, (name, kind) in enumerate(columns_of(estimator).kinds.items()):
+        known = levels.setdefault(name, set())
+        if kind["type"] != "category" or "max_size" in kind or known is None:
+            continue
+        cells = rows[:, place]
+        known.update(np.unique(cells[~np.isnan(cells)]).tolist())
+        names_rows = name not in declared and len(known) > _SHARE * estimator.n_seen_
+        if names_rows and len(known) > _IDENTIFIED:
+            levels[name] = None
+        if len(known) <= _LEVELS or names_rows:
+            continue
+        levels.clear()
+        estimator._warned_of_levels = True
+        apart = ""
+        if hasattr(estimator, "learner"):
+            # To experts, features of many categories are no better than shared ones.
+            larger = {"type": "category", "max_size": 2 ** (len(known) - 1).bit_length()}
+            apart = f"columns={{{name!r}: {larger}}} keeps more apart; else "
+        advise(
+            f"column {name!r} has {len(known):,} categories so far, more than the {_LEVELS} that "
+            f"are kept apart: further ones share features, which may multiply errors: {apart}"
+            "combine rare categories, or replace each by a number, such as the mean of its "
+            "targets in earlier rows"
+        )
+        return
+
+
 def _known_columns(X: Any, known: Columns) -> Any:
     """Give a frame without columns that the model did not learn from, such as targets."""
     arrow = isinstance(getattr(X, "column_names", None), list)
@@ -408,4 +453,6 @@ def _stacked(
         input_name="X",
         estimator=estimator,
     )
-    return finite_rows(rows, "X", list(kinds)) if estimator.missing == "error" else rows
+    if estimator.missing != "error":
+        return rows
+    return finite_rows(rows, "X", list(kinds), REMEDY_OF_GAPS)

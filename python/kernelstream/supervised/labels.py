@@ -181,8 +181,10 @@ def labels_of(y: ArrayLike | None, owner: str) -> NDArray[Any]:
     return labels
 
 
-def find_classes(labels: NDArray[Any]) -> NDArray[Any]:
+def find_classes(labels: NDArray[Any], *, declared: bool = False) -> NDArray[Any]:
     """Give the different labels, sorted.
+
+    With `declared` each label is there once, and not once for each row.
 
     Raises
     ------
@@ -195,7 +197,9 @@ def find_classes(labels: NDArray[Any]) -> NDArray[Any]:
         classes = np.unique(labels)
     except TypeError as error:
         raise ValueError(f"labels must all be of one kind, strings or numbers: {error}") from None
-    check_classification_targets(classes)
+    # Beyond half as many classes as labels, scikit-learn warns of numbers that are no classes.
+    are_few = declared or 2 * len(classes) <= len(labels)
+    check_classification_targets(np.repeat(classes, 2) if are_few else labels)
     return classes
 
 

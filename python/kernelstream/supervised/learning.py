@@ -22,7 +22,7 @@ from kernelstream.estimators.order import naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.uncertainty import Prequential
 from kernelstream.estimators.validation import sample_weights
-from kernelstream.supervised.columns import warn_of_rounded
+from kernelstream.supervised.columns import warn_of_levels, warn_of_rounded
 
 __all__ = ["begin", "learn", "learn_rows"]
 
@@ -40,7 +40,8 @@ def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **ho
         A parameter is bad, or classes are missing or none.
     """
     model.n_features_in_ = n_features
-    model._warned_of_weights = model._warned_of_unknown = False
+    model._warned_of_weights = model._warned_of_unknown = model._warned_of_levels = False
+    model._levels = {}
     model._outlier_at = None
     model._begin_targets(targets, classes, **{"complete": False, **how})
     model._core = model._new_core()
@@ -111,6 +112,7 @@ def learn(
         outlier_at = learner._outlier_at
         recent = outlier_at is not None and learner.n_seen_ - outlier_at <= _RECENT
     model._warn_of_outliers(given, found, limited)
+    warn_of_levels(model, rows)
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()
     warn_of_concerns(model, concerns, model._follows_drift(), useless, after_outlier=recent)

@@ -66,6 +66,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     # One warning is enough for a stream.
     _warned_of_weights = False
     _warned_of_unknown = False
+    _warned_of_levels = False
     _warned_of_sentinel = False
     _warned_of_limits = False
     # Rows learned when a target was last warned of as an outlier.
