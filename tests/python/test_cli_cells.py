@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelstream as ks
+from kernelstream.columns.cells import cell_of
 from kernelstream.columns.texts import MISSING, Numerals, cast_texts, settle
 from test_cli import run
 
@@ -1006,3 +1007,46 @@ def test_a_file_in_the_other_form_of_times_is_read_as_the_model_does(first, tmp_
     # Minutes and seconds from 0:00 to 58:59 hold all clock times, of which 24:00 is none.
     assert result.exit_code == (1 if first == "clocks" else 0), result.output
     assert ("row 25, column 'u'" in result.stderr) == (first == "clocks")
+
+
+def test_months_are_times_only_if_all_cells_are():
+    months = [f"{2018 + i // 12}-{i % 12 + 1:02}" for i in range(36)]
+    settled = settle(pa.array([*months, None, "NA"]))
+    assert (settled.kind, settled.n_fitting) == ("time", 36)
+    read, odd = cast_texts(pa.array(["2018-02", "2018-Q2", "2018Q4"]), "time", Numerals())
+    assert not odd.any()
+    assert [f"{one:%Y-%m-%d}" for one in read.to_pylist()] == [
+        "2018-02-01",
+        "2018-04-01",
+        "2018-10-01",
+    ]
+    for other in ("2018-13", "5512-01", "spare", "2018-00"):
+        assert settle(pa.array([*months, other])).kind == "category"
+    assert settle(pa.array(["2018", "2019"])).kind == "number"
+
+
+@pytest.mark.parametrize("text", ["2018-02", "2018-Q2", "2018Q2"])
+def test_declared_times_may_be_months_and_quarters(text):
+    month = 2 if "Q" not in text else 4
+    assert cell_of(text, "time") == cell_of(f"2018-{month:02}-01", "time")
+
+
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%a %d/%m/%Y", "%H:%M %d.%m.%y"])
+def test_dates_that_are_left_out_name_the_option(form, tmp_path):
+    days = [f"{pd.Timestamp(2021, 1 + i % 12, 1 + i // 12, i % 24):{form}}" for i in range(60)]
+    path = written(tmp_path / "t.csv", [[day, "1"] for day in days], "day,flow")
+    result = run("learn", path, "-t", "flow")
+    assert result.exit_code == 1
+    assert "left out: day (text, another in nearly every row; such dates" in result.stderr
+    assert "--dates 'day=" in result.stderr
+    path = written(tmp_path / "u.csv", [[f"u{i}", "1"] for i in range(60)], "day,flow")
+    assert "--dates" not in run("learn", path, "-t", "flow").stderr
+
+
+def test_probabilities_of_truth_values_are_named_as_these_are_predicted(tmp_path):
+    rows = [[f"{v}", str(v > 0).upper()] for v in V]
+    path, saved = written(tmp_path / "t.csv", rows, "v,on"), tmp_path / "m.ks"
+    assert run("learn", path, "-t", "on", "--save", saved).exit_code == 0
+    said = run("predict", saved, path, "--probabilities").stdout.splitlines()
+    assert said[0] == "on_predicted,on_is_false,on_is_true"
+    assert {line.split(",")[0] for line in said[1:]} == {"false", "true"}

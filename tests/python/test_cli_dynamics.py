@@ -302,3 +302,19 @@ def test_a_short_record_of_two_columns_has_a_spectrum_and_a_picture(tmp_path):
     result = run("dynamics", tmp_path / "t.csv", "--forecast", 2, "--plot", tmp_path / "p.png")
     assert result.exit_code == 0, result.output
     assert "share of variance" in result.output
+
+
+@pytest.mark.parametrize(
+    ("written", "following"),
+    [("{0}-{1:02}", "2008-05-01"), ("{2}-Q{3}", "1985-01-01"), ("{2}Q{3}", "1985-01-01")],
+)
+def test_months_and_quarters_are_times(written, following, tmp_path):
+    places = [(2000 + i // 12, i % 12 + 1, 1960 + i // 4, i % 4 + 1) for i in range(100)]
+    rows = [f"{written.format(*one)},{np.sin(i):.4f}" for i, one in enumerate(places)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["period,v", *rows]) + "\n")
+    found = CliRunner().invoke(app, ["dynamics", str(path), "--time", "period", "--forecast", "2"])
+    assert found.exit_code == 0, found.output
+    assert "times from period" in found.output
+    assert "trajectories   1" in found.output
+    assert f"1,{following}," in found.stdout

@@ -298,10 +298,13 @@ def _time(value: Any, zone: str = "") -> float:
 
 # Python reads 20240131 as a date too, numpy 12 as a year and "now" as the present.
 _DASHED = re.compile(r"\d{4}(-|$)")
+_QUARTER = re.compile(r"(\d{4})-?Q([1-4])")
 
 
 def _parsed(text: str) -> Any:
-    """Read ISO 8601 with dashes, of whichever of its forms Python or numpy knows."""
+    """Read ISO 8601 with dashes, of whichever of its forms Python or numpy knows, or a quarter."""
+    if (quarter := _QUARTER.fullmatch(text)) is not None:
+        return np.datetime64(f"{quarter[1]}-{3 * int(quarter[2]) - 2:02}", "us")
     if _DASHED.match(text) is None:
         raise ValueError("no time")
     try:

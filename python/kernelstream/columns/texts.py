@@ -39,6 +39,7 @@ __all__ = [
     "find_dates",
     "find_numerals",
     "fitting",
+    "resemble_dates",
     "settle",
     "values_of_texts",
 ]
@@ -52,6 +53,8 @@ _NEGATIVE = {"()": "(5)", "5-": "5-"}
 _MEASURE = r"^[-+\x{2212}]?\d[\d.,' ]*?\s?(?P<unit>[^\d\s.,'+-]\D{0,9})$"
 # Dates in other forms than ISO 8601, or with what it may have behind them.
 _DATE = r"^(\d{1,2}[-/. ](\d{1,2}|\pL{3,9}\.?)[-/. ]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2})(\b|[T_])"
+# A date of three numbers anywhere in a cell, such as Mon 3/4/24 or 10:00 3.4.2024.
+_DATE_INSIDE = r"(^|[^\d./-])\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([^\d./-]|$)"
 # A date of three numbers or names with something between them, and perhaps a time.
 _DATE_PARTS = re.compile(
     r"(\d{1,4}|[^\W\d_]{3,9})(\.?[-/.,]?\s*)(?<![^\W_])(\d{1,2}|[^\W\d_]{3,9})"
@@ -80,6 +83,12 @@ _SPANS = {CLOCK: _CLOCK, DURATION: _DURATION}
 _FORTRAN = r"\d[dD][-+]?\d"
 _ISO_TIME = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d{1,9})?)?)?)?"
 _ZONE = r"(Z|[-+]\d{2}(:?\d{2})?)"
+# Months and quarters, which stand for their first day. Years are of a calendar, unlike most codes.
+_MONTH = r"^(?:1[5-9]|2[01])\d{2}(?:-(?:0[1-9]|1[0-2])|-?Q[1-4])$"
+_FIRST_DAYS = (
+    (r"^(\d{4}-\d{2})$", r"\1-01"),
+    *((rf"^(\d{{4}})-?Q{i}$", rf"\1-{3 * i - 2:02}-01") for i in range(1, 5)),
+)
 
 # The types that a column of text may turn out to be of, in the order in which they are tried.
 _TYPES = (
@@ -250,7 +259,8 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
     """Settle what a column of text holds, from its first cells.
 
     A column is of numbers, times or truth values if all its cells with a value are, but for one,
-    or for a tenth of them. Otherwise it is text.
+    or for a tenth of them. Otherwise it is text. Months and quarters, such as 2024-01 and 2024-Q1,
+    are times only if all cells are such: codes may look like them.
 
     Parameters
     ----------
@@ -266,6 +276,7 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
     """
     texts = _plain_texts(texts)
     n_known = len(texts) - int(_is_word(texts, MISSING).true_count)
+    months = np.asarray(pc.fill_null(pc.match_substring_regex(texts, _MONTH), False))
     numerals = find_numerals(texts, decimal)
     best = Settled(pa.string(), numerals, n_known, 0, None)
     tried = [(kind, type_, numerals) for kind, type_ in _TYPES]
@@ -277,6 +288,8 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
         if kind == "boolean":
             # Others, such as yes and no, are categories, as they are where text has a type.
             odd |= ~np.asarray(_is_word(texts, _PLAIN_TRUTH))
+        elif kind == "time" and months.sum() < n_known:
+            odd |= months
         n_odd = int(odd.sum())
         n_fitting = n_known - n_odd
         first = (int(odd.argmax()), str(texts[int(odd.argmax())])) if n_odd else None
@@ -488,6 +501,20 @@ def date_in(texts: pa.Array) -> str:
     return str(dates[0]) if 2 * len(dates) > known else ""
 
 
+def resemble_dates(texts: pa.Array) -> bool:
+    """Tell whether most cells of a column of text contain something that looks like a date.
+
+    Parameters
+    ----------
+    texts : Array of str
+        Its first cells.
+    """
+    texts = _plain_texts(texts)
+    known = len(texts) - int(_is_word(texts, MISSING).true_count)
+    inside = int(pc.match_substring_regex(texts, _DATE_INSIDE).true_count or 0)
+    return bool(date_in(texts)) or 2 * inside > known
+
+
 def _unusual(texts: pa.Array, numerals: Numerals) -> tuple[int, str] | None:
     """Find the first number that is not written with the decimal sign alone."""
     fits = pc.match_substring_regex(texts, numerals.pattern)
@@ -552,6 +579,12 @@ def cast_texts(
         type_ = pa.timestamp("us") if type_ is None else type_
         zone = getattr(type_, "tz", None)
         fits = pc.match_substring_regex(texts, _ISO_TIME + (_ZONE if zone else "") + "$")
+        if not zone:
+            months = pc.match_substring_regex(texts, _MONTH)
+            if months.true_count:
+                fits = pc.or_(fits, months)
+                for written, first_day in _FIRST_DAYS:
+                    texts = pc.replace_substring_regex(texts, written, first_day)
         values, fits = _cast_times(_where(texts, fits, words), fits, type_)
     found = np.asarray(pc.fill_null(fits, False)) | np.asarray(words)
     return values, ~found

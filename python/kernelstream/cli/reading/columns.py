@@ -18,7 +18,13 @@ from kernelstream.columns.arrow_types import (
     what_else,
 )
 from kernelstream.columns.names import near_name, normalized
-from kernelstream.columns.texts import Numerals, codes_in, date_in, find_dates
+from kernelstream.columns.texts import (
+    Numerals,
+    codes_in,
+    date_in,
+    find_dates,
+    resemble_dates,
+)
 
 __all__ = [
     "Columns",
@@ -338,7 +344,12 @@ def _why_left_out(table: Reader, name: str, kind: pa.DataType, *, fill: bool) ->
     if kind_of(kind) is None:
         return what_else(kind)
     if _kind_in(table, name) == "category" and _is_nearly_unique(table.sample(name)):
-        return "text, another in nearly every row"
+        reason = "text, another in nearly every row"
+        if resemble_dates(table.sample(name)):
+            forms = find_dates(table.sample(name))[1:] or ["FORMAT"]
+            ways = " or ".join(f"--dates '{name}={form}'" for form in forms)
+            reason += f"; such dates are read by {ways}"
+        return reason
     return None
 
 

@@ -51,7 +51,7 @@ class Labels(Task):
     ) -> None:
         self.predicted = [f"{target}_predicted"]
         if probabilities:
-            self.predicted += [f"{target}_is_{name}" for name in classes.tolist()]
+            self.predicted += [f"{target}_is_{_written(name)}" for name in classes.tolist()]
         self.error = RunningMistakes(len(classes))
         self.window = Window(window, 1)
         self._drift = Drift(1.5)
@@ -180,3 +180,8 @@ class Labels(Task):
     @property
     def _negligible(self) -> NDArray[np.float64]:
         return np.full(1, 10.0 / self.window.size)
+
+
+def _written(label: Any) -> str:
+    """Give a label as predictions are written: truth values as true and false."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
