@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import kernelstream as ks
@@ -146,10 +147,48 @@ def test_many_gaps_are_warned_of_once():
 
 @pytest.mark.parametrize("model", [ks.Forecaster([1]), ks.Koopman()])
 def test_messages_of_states_name_the_remedy(model):
-    for flat in (WHOLE["a"], STATES, STATES.tolist()):
+    series = [WHOLE["a"], pl.Series("a", STATES)] if isinstance(model, ks.Koopman) else []
+    for flat in (STATES, STATES.tolist(), *series):
         with pytest.raises(ValueError, match=r"got \(\d+,\)\. Reshape your data.*X\[:, None\]"):
             model.fit(flat)
     broken = WHOLE.copy()
     broken.iloc[7] = np.nan
     with pytest.raises(ValueError, match=r"nan at row 7.*\[T\[:7\], T\[8:\]\]"):
         model.fit(broken)
+
+
+def test_a_series_is_a_frame_of_one_column():
+    frame = WHOLE[["a"]]
+    expected = ks.Forecaster([1, 3]).fit(frame)
+    for given in (WHOLE["a"], pl.Series("a", WHOLE["a"].to_numpy())):
+        model = ks.Forecaster([1, 3]).fit(given)
+        assert model.feature_names_in_.tolist() == ["a"]
+        np.testing.assert_array_equal(model.forecast(), expected.forecast())
+        np.testing.assert_array_equal(model.forecast(given), expected.forecast(frame))
+        intervals = expected.forecast_interval(frame)
+        np.testing.assert_array_equal(model.forecast_interval(given), intervals)
+        assert ks.Forecaster([1, 3]).fit([given, given]).forecast([given, given]).shape == (2, 2, 1)
+    gapped = without(20, 60, 61)["a"]
+    model = ks.Forecaster([1, 3]).fit(gapped)
+    assert model.n_states_ == len(WHOLE)
+    first, then = ks.Forecaster([1]).partial_fit(gapped[:50]), gapped[50:]
+    assert first.partial_fit(then).n_states_ == len(WHOLE)
+    assert not hasattr(ks.Forecaster([1]).fit(pd.Series(STATES)), "feature_names_in_")
+
+
+@pytest.mark.parametrize("model", [ks.Forecaster([1]), ks.Koopman()])
+def test_gaps_in_states_name_parts_that_have_states(model):
+    broken = WHOLE.copy()
+    broken.iloc[7] = np.nan
+    with pytest.raises(ValueError, match=r"row 7, .*remove such rows, T\.dropna\(\) \(gaps of one"):
+        model.fit(broken)
+    model.fit(broken.dropna())
+    with pytest.raises(ValueError, match=r"row 7, .*\[T\[:7\], T\[8:\]\]") as caught:
+        model.fit(broken.to_numpy())
+    assert "dropna" not in str(caught.value)
+    for rows, remedy in (([-1], f"T[:{len(WHOLE) - 1}]"), ([0, 1], "T[2:]")):
+        broken = WHOLE.to_numpy().copy()
+        broken[rows] = np.nan
+        with pytest.raises(ValueError, match="contains nan at row") as caught:
+            model.fit(broken)
+        assert str(caught.value).endswith(remedy)

@@ -32,6 +32,7 @@ from kernelstream.koopman.trajectories import (
     check_states,
     naming_states,
     rows_of_states,
+    series_as_columns,
     trajectories_as_given,
     warn_of_codes,
     warn_of_outlier,
@@ -224,7 +225,8 @@ class Forecaster(StreamEstimator):
         Parameters
         ----------
         T : array-like of shape (n_times, n_features), or several
-            As in `partial_fit`: short gaps between times are filled, and longer ones split.
+            As in `partial_fit`, a series as a frame of one column: short gaps between times are
+            filled, and longer ones split.
         y : None
             Not used; for pipelines.
         inputs : array-like of shape (n_times, n_inputs), or several, optional
@@ -267,10 +269,10 @@ class Forecaster(StreamEstimator):
         T : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
 or sequence of array-likes of shape (n_times, n_features)
             The next states of the trajectory, one or more; or several trajectories, of which the
-            first continues the one before. Where a frame has an index of times, gaps of one or two
-            rows between evenly spaced times are filled linearly, while at most about one row in
-            five is, and longer ones begin another trajectory, also after the last time of the call
-            before.
+            first continues the one before. A series of pandas or polars is a frame of one column.
+            Where a frame has an index of times, gaps of one or two rows between evenly spaced times
+            are filled linearly, while at most about one row in five is, and longer ones begin
+            another trajectory, also after the last time of the call before.
         y : None
             Not used; for pipelines.
         inputs : array-like of shape (n_times, n_inputs), or several, optional
@@ -309,7 +311,7 @@ or sequence of array-likes of shape (n_times, n_features)
         """Learn states; give them, and the number of those left out before."""
         reset = not self.__sklearn_is_fitted__()
         last = last_times(self) if continued else None
-        reading = Reading(trajectories_as_given(T), last)
+        reading = Reading(trajectories_as_given(series_as_columns(T)), last)
         pieces = [
             rows_of_states(self, one.rows, reset=reset and i == 0, named=False)
             for i, one in enumerate(reading.given)
@@ -323,7 +325,7 @@ or sequence of array-likes of shape (n_times, n_features)
         names = getattr(self, "feature_names_in_", None)
         # A trajectory of single components may begin with a single state.
         continued_or_begun = continued or (begins and by_component)
-        check_states(pieces, names)
+        check_states(pieces, names, timed=reading.timed and inputs is None)
         filled = reading.fill(pieces)
         check_lengths(filled, lag, continued=continued_or_begun, span=span)
         if reset:
@@ -526,6 +528,7 @@ n_inputs), optional
         component makes of these and of the single forecasts).
         """
         check_is_fitted(self)
+        X = series_as_columns(X)
         if self._core.has_candidates:
             forecasts = self._of_states(X, inputs, self._core.ahead)
         else:
@@ -579,6 +582,7 @@ n_inputs), optional
         I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021.
         """
         check_is_fitted(self)
+        X = series_as_columns(X)
         if self._core.has_candidates:
             ask = partial(self._core.ahead_intervals, coverage=float(coverage))
             return self._of_states(X, inputs, ask)
@@ -718,7 +722,10 @@ n_inputs), optional
                 "skill is for systems without inputs: compare forecast(X, inputs=...) with the "
                 "states that follow"
             )
-        pieces = [rows_of_states(self, piece, reset=False) for piece in as_trajectories(T)]
+        pieces = [
+            rows_of_states(self, piece, reset=False)
+            for piece in as_trajectories(series_as_columns(T))
+        ]
         return skill_of(self._mixtures(), pieces)
 
     def _mixtures(self, width: int | None = None) -> Mixtures:

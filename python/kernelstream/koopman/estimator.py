@@ -570,7 +570,7 @@ or sequence of array-likes of shape (n_times, n_features)
         ]
         pieces = joined_pieces(pieces, inputs, n_inputs)
         names = getattr(self, "feature_names_in_", None)
-        check_states(pieces, names)
+        check_states(pieces, names, timed=reading.timed)
         filled = reading.fill(pieces)
         check_lengths(filled, lag, continued=continued, span=span_of(self))
         if reset:

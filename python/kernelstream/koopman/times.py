@@ -175,6 +175,11 @@ class Reading:
             for i, (one, rows) in enumerate(zip(self.given, states, strict=True))
         ]
 
+    @property
+    def timed(self) -> bool:
+        """Whether a trajectory has an index of times."""
+        return any(read.instants is not None for read in self._reads)
+
     def last(self, core: Any, states: list[FloatArray]) -> LastTimes | None:
         """Give the last times once a core has learned these states; None without times."""
         read = self._reads[-1]

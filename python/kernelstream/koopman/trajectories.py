@@ -23,6 +23,7 @@ __all__ = [
     "naming_states",
     "paired",
     "rows_of_states",
+    "series_as_columns",
     "trajectories_as_given",
     "warn_of_codes",
     "warn_of_outlier",
@@ -68,6 +69,20 @@ def trajectories_as_given(given: Any) -> list[Any]:
     return trajectories
 
 
+def series_as_columns(given: Any) -> Any:
+    """Give a series of pandas or polars, or each of several, as a frame of one column.
+
+    It keeps its index, and the column has its name.
+    """
+    if isinstance(given, list | tuple):
+        return [series_as_columns(one) for one in given] if any(map(_is_series, given)) else given
+    return given.to_frame() if _is_series(given) else given
+
+
+def _is_series(given: Any) -> bool:
+    return all(hasattr(given, name) for name in ("to_frame", "dtype", "name"))
+
+
 def rows_of_states(estimator: Any, states: Any, *, reset: bool, named: bool = True) -> FloatArray:
     """Give the states of one trajectory as rows, with their width and names of columns checked.
 
@@ -76,7 +91,7 @@ def rows_of_states(estimator: Any, states: Any, *, reset: bool, named: bool = Tr
     ValueError, TypeError
         They are not rows of real numbers, or have another width or other names.
     """
-    ndim = getattr(states, "ndim", None)
+    ndim = getattr(states, "ndim", len(getattr(states, "shape", ())))
     if isinstance(states, list | tuple) and len(states) and np.ndim(states[0]) == 0:
         ndim = 1
     if ndim == 1:
@@ -124,8 +139,12 @@ def _refuse_field(shape: tuple[int, ...]) -> None:
         )
 
 
-def check_states(pieces: list[FloatArray], names: Sequence[Any] | None = None) -> None:
+def check_states(
+    pieces: list[FloatArray], names: Sequence[Any] | None = None, *, timed: bool = False
+) -> None:
     """Refuse states that are not finite.
+
+    With `timed` a frame's index of times shows where rows are missing.
 
     Raises
     ------
@@ -137,11 +156,29 @@ def check_states(pieces: list[FloatArray], names: Sequence[Any] | None = None) -
         if len(bad):
             row, column = bad[0]
             where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
+            remedy = _remedy_for(~np.all(np.isfinite(piece), axis=1), int(row))
+            if timed and np.isnan(piece[row, column]):
+                remedy = (
+                    ", remove such rows, T.dropna() (gaps of one or two rows are filled from the "
+                    f"index of times, longer ones begin another trajectory){remedy}"
+                )
             raise ValueError(
                 f"{where} contains {piece[row, column]} at row {row}, "
-                f"{_named(column, names, piece.shape[1])}: impute the value, or pass the parts "
-                f"before and after it as a list of trajectories, [T[:{row}], T[{row + 1}:]]"
+                f"{_named(column, names, piece.shape[1])}: impute the value{remedy}"
             )
+
+
+def _remedy_for(bad: Any, row: int) -> str:
+    """Name the parts before and after the first row that is bad, as far as they have states."""
+    after = row + int(np.argmin(bad[row:])) if not bad[row:].all() else len(bad)
+    if after == len(bad):
+        return f", or pass the rows before it, T[:{row}]" if row else ""
+    if not row:
+        return f", or pass the rows after it, T[{after}:]"
+    return (
+        ", or pass the parts before and after it as a list of trajectories, "
+        f"[T[:{row}], T[{after}:]]"
+    )
 
 
 def check_lengths(pieces: list[FloatArray], lag: int, *, continued: bool, span: int = 0) -> None:
