@@ -242,6 +242,7 @@ class Koopman:
         lag: int,
         continued: bool = False,
         progress: Callable[[int], Any] | None = None,
+        missing: Sequence[int] | None = None,
     ) -> None: ...
     def resume_trajectory(self, states: NDArray[np.float64]) -> None: ...
     def learn_one(

@@ -96,8 +96,8 @@ impl Koopman {
     }
 
     /// Learns trajectories (n, d + k), whose states are paired `lag` steps apart. `continued`: the first one continues
-    /// where the last one of the call before ended.
-    #[pyo3(signature = (trajectories, lag, continued=false, progress=None))]
+    /// where the last one of the call before ended. `missing`: the rows between each and the one before it; 0 if not known.
+    #[pyo3(signature = (trajectories, lag, continued=false, progress=None, missing=None))]
     fn follow(
         &self,
         py: Python<'_>,
@@ -105,7 +105,9 @@ impl Koopman {
         lag: usize,
         continued: bool,
         progress: Option<&Bound<'_, PyAny>>,
+        missing: Option<Vec<usize>>,
     ) -> PyResult<()> {
+        let missing = |piece: usize| missing.as_ref().and_then(|all| all.get(piece)).copied().unwrap_or(0);
         let pieces = trajectories.iter().map(|array| matrix("T", array)).collect::<PyResult<Vec<_>>>()?;
         let pieces: Vec<_> = pieces.iter().map(|array| array.as_array()).collect();
         let begins = |piece: usize| piece > 0 || !continued;
@@ -133,6 +135,9 @@ impl Koopman {
                     return Ok(Learned { rows: 0, busy: model.operator().is_draining() });
                 }
                 let piece = pieces[i].slice(s![start..pieces[i].nrows().min(start + rows.len()), ..]);
+                if start == 0 {
+                    model.pass_over(missing(i));
+                }
                 let rows = model.follow_while(piece, lag, start > 0 || !begins(i), should_continue)?;
                 Ok(Learned { rows, busy: model.operator().is_draining() })
             },

@@ -53,8 +53,9 @@ impl Dynamics {
         if candidates.rows() != rows {
             candidates.resize(rows);
         }
+        let missing = std::mem::take(&mut self.missing);
         if !continued {
-            candidates.begin();
+            candidates.pass_over(missing, &row[..width]);
         }
         candidates.learn(row, operator, due);
         self.candidates = Some(candidates);

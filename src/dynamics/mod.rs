@@ -94,6 +94,8 @@ pub struct Dynamics {
     spikes: Spikes,
     /// The model from before rows with outliers that may be a new level.
     unconfirmed: Option<Box<Unconfirmed>>,
+    /// Rows between the trajectory so far and the next one. Not saved.
+    missing: usize,
     /// End of the trajectory of the latest call, if it was one, in the user's units.
     tail: Option<Array2<f64>>,
     /// Mixtures of forecasts, if there are horizons.
@@ -134,6 +136,7 @@ impl Dynamics {
             outliers,
             spikes: Spikes::default(),
             unconfirmed: None,
+            missing: 0,
             tail: None,
             forecaster,
             driven: spec.driven(),
@@ -235,6 +238,7 @@ impl From<Koopman> for Dynamics {
             outliers: None,
             spikes: Spikes::default(),
             unconfirmed: None,
+            missing: 0,
             tail,
             forecaster: None,
             driven: None,

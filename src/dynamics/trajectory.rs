@@ -15,6 +15,13 @@ impl Dynamics {
         self.follow_while(x, lag, continued, |_| true).map(|_| ())
     }
 
+    /// The next trajectory continues the one learned last after `missing` rows that are not known; 0: how many is not known
+    /// either. Candidates keep their seasons, where no more rows are missing than in four of these, or 12; the operator begins
+    /// another trajectory. For the next call of [`follow`](Self::follow) with `continued` false.
+    pub fn pass_over(&mut self, missing: usize) {
+        self.missing = missing;
+    }
+
     /// [`follow`](Self::follow) with a callback that can stop it; returns how many states were
     /// recorded, after which the trajectory can be continued.
     pub fn follow_while(

@@ -63,6 +63,43 @@ def test_longer_gaps_split(zone):
     assert filled(months.drop(months.index[[20, 40, 41, 42]])) == [40, 17]
 
 
+def weekly(n, seed):
+    """Give hourly values that are lower at night and at weekends."""
+    hours = np.arange(n)
+    weekend = hours // 24 % 7 >= 5
+    day = np.sin(2 * np.pi * hours / 24) * np.where(weekend, 8.0, 20.0)
+    return 100.0 + day - 25.0 * weekend + np.random.default_rng(seed).normal(size=n)
+
+
+@pytest.mark.parametrize("missing", [3, 24, 100])
+@pytest.mark.parametrize("ago", [1, 12, 100])
+def test_seasons_continue_after_longer_gaps(missing, ago):
+    values = weekly(168 * 6 + 24, missing + ago)
+    whole = pd.DataFrame({"a": values[:-24]}, WHOLE.index[0] + pd.to_timedelta(range(168 * 6), "h"))
+    frame = whole.drop(whole.index[len(whole) - ago - missing : len(whole) - ago])
+    model = ks.Forecaster([1, 6, 24]).fit(frame)
+    errors = model.forecast()[:, 0, 0] - values[-24:][[0, 5, 23]]
+    assert np.abs(errors).max() < 5.0  # where the season is lost, 15 to 40
+    # The gap may be between two calls, the later rows may come singly, and a series has no frame.
+    parts = ks.Forecaster([1, 6, 24]).partial_fit(frame["a"][:-ago])
+    for row in range(ago):
+        parts.partial_fit(frame["a"][len(frame) - ago + row :][:1])
+    one = ks.Forecaster([1, 6, 24]).partial_fit(frame)
+    np.testing.assert_allclose(parts.forecast(), one.forecast(), rtol=1e-6)
+
+
+def test_gaps_of_a_map_are_not_learned():
+    values = [0.3]
+    for _ in range(612):
+        values.append(3.9 * values[-1] * (1.0 - values[-1]))
+    whole = pd.DataFrame({"a": values[:600]}, WHOLE.index[0] + pd.to_timedelta(range(600), "h"))
+    gaps = [first + k for first in range(50, 550, 70) for k in range(6)]
+    model = ks.Forecaster([1, 3]).fit(whole.drop(whole.index[gaps]))
+    # With values on a line in these gaps the errors are about .01 and .3.
+    assert abs(model.forecast()[0, 0, 0] - values[600]) < 1e-3
+    assert abs(model.forecast()[1, 0, 0] - values[602]) < 0.03
+
+
 def test_inputs_and_weights_are_filled_beside_the_states():
     heat = np.arange(N)[:, None] * 1.0
     left_out = np.delete(heat, 120, axis=0)

@@ -89,6 +89,10 @@ def _names_of(inputs: Any) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
+# Gaps of at most this many rows are estimated, by the core, in any record: see `MOST_ESTIMATED`.
+_ESTIMATED = 12
+
+
 class Forecaster(StreamEstimator):
     """Forecasts of trajectories over several horizons, with intervals: one pass, constant memory.
 
@@ -226,7 +230,7 @@ class Forecaster(StreamEstimator):
         ----------
         T : array-like of shape (n_times, n_features), or several
             As in `partial_fit`, a series as a frame of one column: short gaps between times are
-            filled, and longer ones split.
+            filled, and seasons continue after longer ones.
         y : None
             Not used; for pipelines.
         inputs : array-like of shape (n_times, n_inputs), or several, optional
@@ -271,8 +275,9 @@ or sequence of array-likes of shape (n_times, n_features)
             The next states of the trajectory, one or more; or several trajectories, of which the
             first continues the one before. A series of pandas or polars is a frame of one column.
             Where a frame has an index of times, gaps of one or two rows between evenly spaced times
-            are filled linearly, while at most about one row in five is, and longer ones begin
-            another trajectory, also after the last time of the call before.
+            are filled linearly, while at most about one row in five is. After longer ones, also
+            after the last time of the call before, seasons continue (gaps of up to 12 rows or
+            four seasons), and the operator begins another trajectory.
         y : None
             Not used; for pipelines.
         inputs : array-like of shape (n_times, n_inputs), or several, optional
@@ -298,15 +303,34 @@ or sequence of array-likes of shape (n_times, n_features)
         KeyboardInterrupt
             Ctrl-C; the states processed until then stay learned (see ``n_states_``).
         """
+        return self._learn_next(T, inputs, continued=continued, verbose=verbose)
+
+    def _learn_next(
+        self,
+        T: Any,
+        inputs: Any = None,
+        *,
+        continued: bool,
+        verbose: bool = False,
+        missing: int = 0,
+    ) -> Self:
+        """Learn the next states, of which as many are missing before the first; 0: not known."""
         with self._learning() as model:
             learned, n_before = model._learn(
-                T, inputs, continued=continued, begins=True, verbose=verbose
+                T, inputs, continued=continued, begins=True, verbose=verbose, missing=missing
             )
         self._warn(learned, n_before)
         return self
 
     def _learn(
-        self, T: Any, inputs: Any, *, continued: bool, verbose: bool, begins: bool = False
+        self,
+        T: Any,
+        inputs: Any,
+        *,
+        continued: bool,
+        verbose: bool,
+        begins: bool = False,
+        missing: int = 0,
     ) -> tuple[LearnedStates, int]:
         """Learn states; give them, and the number of those left out before."""
         reset = not self.__sklearn_is_fitted__()
@@ -338,9 +362,10 @@ or sequence of array-likes of shape (n_times, n_features)
             naming_states(pieces, names, operator.n_inputs),
             reporting(self, n_states, "states", verbose=verbose) as report,
         ):
-            self._core.follow(filled, lag, continued and not reading.begins, report)
+            gaps = [reading.given[0].gap or missing, *(one.gap for one in reading.given[1:])]
+            self._core.follow(filled, lag, continued and not reading.begins, report, gaps)
         self._times = reading.last(self._core, filled)
-        reading.warn()
+        reading.warn(estimated=_ESTIMATED)
         return learned, n_before
 
     def _check_inputs(self, inputs: Any, expected: int, *, reset: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LONG", "MOST_FILLED", "count_missing", "insert_rows"]
+__all__ = ["LONG", "MOST_FILLED", "count_gaps", "count_missing", "insert_rows"]
 
 FloatArray = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -18,6 +18,8 @@ LONG = 1.5
 _WHOLE = 0.25
 # Rows that may be filled for each complete one, and besides: of more, most would be made up.
 _FILLED, _FIRST = 0.25, 10
+# Longer gaps are not counted.
+_LONGEST = 1e6
 
 
 def count_missing(
@@ -39,14 +41,26 @@ def count_missing(
     missing : ndarray of int of shape (n,)
         0 where there is no gap, or one that is not filled.
     """
-    whole = np.rint(steps)
-    fits = (whole >= 2.0) & (whole <= most + 1.0) & (np.abs(steps - whole) <= _WHOLE)
-    missing = np.where(fits, whole - 1.0, 0.0).astype(np.int64)
+    missing = count_gaps(steps)
+    missing[missing > most] = 0
     for row in np.flatnonzero(missing):
         if n_filled + missing[row] > _FIRST + _FILLED * (n_complete + row):
             missing[row] = 0
         n_filled += int(missing[row])
     return missing
+
+
+def count_gaps(steps: FloatArray) -> Counts:
+    """Count the rows that are missing before each row, 0 where no whole number of them is.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (n,)
+        Time from the row before to each, in units of the usual step; NaN where there is none.
+    """
+    whole = np.rint(steps)
+    fits = (whole >= 2.0) & (whole < _LONGEST) & (np.abs(steps - whole) <= _WHOLE)
+    return np.where(fits, whole - 1.0, 0.0).astype(np.int64)
 
 
 def insert_rows(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kernelstream.estimators.advice import advise
 from kernelstream.koopman.calendars import find_calendar
-from kernelstream.koopman.filling import LONG, count_missing, insert_rows
+from kernelstream.koopman.filling import LONG, count_gaps, count_missing, insert_rows
 
 __all__ = ["Given", "LastTimes", "Reading", "last_times", "read_times", "state_of_times"]
 
@@ -39,10 +39,13 @@ class Given:
         Its rows.
     missing : ndarray of int of shape (n,), or None
         How many rows are to be filled in before each; None: none.
+    gap : int
+        How many rows are missing between the trajectory before and this one; 0: not known.
     """
 
     rows: Any
     missing: Counts | None = None
+    gap: int = 0
 
     def places(self) -> Counts:
         """Give the number of each row among those filled in."""
@@ -195,11 +198,20 @@ class Reading:
             read.n_filled,
         )
 
-    def warn(self) -> None:
-        """Warn of gaps that leave short trajectories."""
-        splits = sum(len(read.given) - 1 + read.begins for read in self._reads)
-        missing = sum(read.n_missing for read in self._reads)
-        lengths = [len(one.rows) for read in self._reads if read.n_missing for one in read.given]
+    def warn(self, estimated: int = 0) -> None:
+        """Warn of gaps that leave short trajectories, but for those of this many rows at most."""
+        splits = missing = 0
+        lengths: list[int] = []
+        for read in self._reads:
+            for i, one in enumerate(read.given if read.n_missing else ()):
+                follows = i > 0 or read.begins
+                if i > 0 and 0 < one.gap <= estimated:
+                    lengths[-1] += len(one.rows)
+                    missing -= one.gap
+                else:
+                    splits += follows
+                    lengths.append(len(one.rows))
+            missing += read.n_missing
         if not splits or not lengths or 2 * max(lengths) >= sum(lengths):
             return
         if splits < _SPLITS and missing <= _MISSING * (missing + sum(lengths)):
@@ -283,10 +295,14 @@ def _read(frame: Any, last: LastTimes | None) -> _Read:
     complete, filled = (0, 0) if last is None else (last.n_complete, last.n_filled)
     missing = count_missing(steps, n_complete=complete, n_filled=filled)
     gaps = (steps > LONG) & (missing == 0)
+    lengths = count_gaps(np.where(gaps, steps, np.nan))
     edges = [0, *(np.flatnonzero(gaps[1:]) + 1).tolist(), len(frame)]
     whole = len(edges) == 2
     return _Read(
-        [Given(frame if whole else frame.iloc[a:b], missing[a:b]) for a, b in pairwise(edges)],
+        [
+            Given(frame if whole else frame.iloc[a:b], missing[a:b], int(lengths[a]))
+            for a, b in pairwise(edges)
+        ],
         n_missing=int(np.rint(steps[gaps] - 1.0).sum()),
         begins=bool(gaps[0]),
         even=even,

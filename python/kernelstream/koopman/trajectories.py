@@ -160,7 +160,7 @@ def check_states(
             if timed and np.isnan(piece[row, column]):
                 remedy = (
                     ", remove such rows, T.dropna() (gaps of one or two rows are filled from the "
-                    f"index of times, longer ones begin another trajectory){remedy}"
+                    f"index of times, and seasons continue after longer ones){remedy}"
                 )
             raise ValueError(
                 f"{where} contains {piece[row, column]} at row {row}, "

@@ -67,6 +67,10 @@ pub struct Candidates {
     series: Vec<Series>,
 }
 
+/// Most rows that are not known but estimated: without a season, and in lengths of the longest season.
+const MOST_ESTIMATED: usize = 12;
+const SEASONS_ESTIMATED: usize = 4;
+
 /// Forecasts from a row: (horizons, components).
 pub type Ahead = Vec<Vec<f64>>;
 
@@ -127,6 +131,24 @@ impl Candidates {
             }
         }
         self.series.iter_mut().for_each(Series::begin);
+    }
+
+    /// The next row, which is `next`, comes after as many rows that are not known. They are estimated, and followed but not
+    /// learned, so that seasons continue; another trajectory begins where they are many, or there are inputs.
+    pub fn pass_over(&mut self, missing: usize, next: &[f64]) {
+        let season = self.series.iter().map(Series::season).max().unwrap_or(0);
+        let most = MOST_ESTIMATED.max(SEASONS_ESTIMATED * season);
+        let is_known = self.histories.iter().all(|history| history.len() > 0);
+        if missing == 0 || missing > most || !is_known || !self.inputs.is_empty() {
+            return self.begin();
+        }
+        let own = self.series.iter().zip(&self.histories).zip(next);
+        let estimates: Vec<Vec<f64>> =
+            own.map(|((series, history), next)| series.between(history, missing, *next)).collect();
+        self.series.iter_mut().for_each(Series::drop_forecasts);
+        for i in 0..missing {
+            self.advance(&estimates.iter().map(|of_component| of_component[i]).collect::<Vec<_>>());
+        }
     }
 
     /// Learns the next row, a state and its inputs: compares its forecasts with it, updates the candidates, and forecasts

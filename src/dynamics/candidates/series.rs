@@ -140,6 +140,26 @@ impl Series {
         self.smoothing.iter_mut().for_each(Smoothing::forget);
     }
 
+    /// Forecasts so far are compared with no row.
+    pub fn drop_forecasts(&mut self) {
+        self.horizons.iter_mut().for_each(Horizon::clear);
+    }
+
+    /// Estimates of as many rows before the next one: the values whole seasons before, moved by a line that fits the rows at
+    /// both ends, or without such values on a line.
+    pub fn between(&self, history: &History, missing: usize, next: f64) -> Vec<f64> {
+        let last = history.len() - 1;
+        let after = last + missing + 1;
+        let season = self.season();
+        let back = if season > 0 { season * (missing + 1).div_ceil(season) } else { 0 };
+        let before: Vec<f64> = (last..=after).map(|row| history.before(row, back, false)).collect();
+        let is_seasonal = season > 0 && before.iter().all(|value| !value.is_nan());
+        let seasonal = |i: usize| if is_seasonal { before[i] } else { 0.0 };
+        let (here, there) = (history.at(last) - seasonal(0), next - seasonal(missing + 1));
+        let share = |i: usize| i as f64 / (missing + 1) as f64;
+        (1..=missing).map(|i| seasonal(i) + here + share(i) * (there - here)).collect()
+    }
+
     /// Schedules a detection of periods and a refit for the next row.
     pub fn look_now(&mut self) {
         self.search = self.count.max(FEWEST);
@@ -209,7 +229,7 @@ impl Series {
     }
 
     /// Longest period; 0 without one.
-    fn season(&self) -> usize {
+    pub fn season(&self) -> usize {
         self.periods.iter().max().copied().unwrap_or(0)
     }
 
@@ -747,5 +767,34 @@ impl Series {
             && (self.views.is_empty() || self.views.len() == 2 * VIEWS.len())
             && self.views.iter().all(|view| view.is_sound(inputs))
             && self.smoothing.iter().all(|smoothing| smoothing.count() == 0 || smoothing.is_sound(period))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_missing_are_estimated_by_the_season_before_and_a_line() {
+        let season = [0.0, 3.0, -1.0, 5.0];
+        let value = |row: usize| season[row % 4] + 0.5 * row as f64;
+        let mut history = History::default();
+        (0..12).for_each(|row| history.push(value(row), 100));
+        for missing in [1, 3, 4, 7] {
+            let next = value(12 + missing);
+            let mut series = Series { periods: vec![2, 4], ..Series::new(1) };
+            let found = series.between(&history, missing, next);
+            let expected: Vec<f64> = (12..12 + missing).map(value).collect();
+            let pairs = found.iter().zip(&expected);
+            assert!(found.len() == missing && pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-12));
+            // Without a season, or rows one season before: on a line.
+            for periods in [vec![], vec![13]] {
+                series.periods = periods;
+                let step = (next - value(11)) / (missing + 1) as f64;
+                let found = series.between(&history, missing, next);
+                let line = (1..=missing).map(|i| value(11) + step * i as f64);
+                assert!(found.iter().zip(line).all(|(a, b)| (a - b).abs() < 1e-12));
+            }
+        }
     }
 }

@@ -100,7 +100,7 @@ class Dynamics:
         self._warned_of_sentinel = False
         self._held: list[Piece] = []
         self._model: Koopman | Forecaster | None = None
-        self._short: NDArray[np.float64] | None = None
+        self._short: Piece | None = None
         with Stop() as stop:
             with ExitStack() as stack:
                 with stop.waiting():
@@ -299,20 +299,22 @@ class Dynamics:
         self._begin()
 
     def _learn_piece(self, model: Koopman | Forecaster, piece: Piece) -> None:
-        states, continued = piece.states, piece.continued
+        states, continued, missing = piece.states, piece.continued, piece.missing
         fitted = model if model.__sklearn_is_fitted__() else None
         self._judge.take(fitted, self._tail.trajectories, piece)
         self._tail.add(piece)
         if continued and self._short is not None:
-            states, continued = np.concatenate([self._short, states]), False
+            states, continued = np.concatenate([self._short.states, states]), False
+            missing = self._short.missing
         self._short = None
         if continued or len(states) > self.lag + self._span:
             if isinstance(model, Forecaster):
-                model.partial_fit(states, continued=continued)
+                model._learn_next(states, continued=continued, missing=missing)
             else:
                 model.partial_fit_trajectory(states, continued=continued)
         else:
-            self._short = states  # no pair yet: it may continue
+            # No pair yet: it may continue.
+            self._short = Piece(states, continued=False, missing=missing)
 
     # ------------------------------------------------------------------------------------- end
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.koopman.calendars import Calendar, find_calendar
-from kernelstream.koopman.filling import LONG, count_missing, insert_rows
+from kernelstream.koopman.filling import LONG, count_gaps, count_missing, insert_rows
 
 __all__ = ["Cutter", "Piece", "Tail"]
 
@@ -33,11 +33,14 @@ class Piece:
         Whether they continue the piece before.
     filled : ndarray of bool of shape (n,), or None
         Which of them were filled in; None: none.
+    missing : int
+        How many rows are missing between the piece before and this one; 0: not known.
     """
 
     states: FloatArray
     continued: bool
     filled: NDArray[np.bool_] | None = None
+    missing: int = 0
 
     @property
     def observed(self) -> NDArray[np.bool_]:
@@ -49,7 +52,8 @@ class Piece:
         for first in range(0, len(self.states), size):
             part = slice(first, first + size)
             filled = None if self.filled is None else self.filled[part]
-            yield Piece(self.states[part], self.continued or first > 0, filled)
+            missing = 0 if first else self.missing
+            yield Piece(self.states[part], self.continued or first > 0, filled, missing)
 
 
 class Cutter:
@@ -135,12 +139,15 @@ class Cutter:
         states, filled = insert_rows(complete, absent, self._before)
         self._before = complete[-1]
         starts = (np.cumsum(absent + 1) - 1)[cuts]
+        missing = dict(zip(starts.tolist(), count_gaps(steps)[cuts].tolist(), strict=True))
+        was_open = self._open
         for part in np.split(np.arange(len(states)), starts):
             if not len(part):
                 continue
             self._open = self._open and part[0] not in starts
             self.n_trajectories += not self._open
-            yield Piece(states[part], self._open, filled[part])
+            before = missing.get(int(part[0]), 0) if part[0] or was_open else 0
+            yield Piece(states[part], self._open, filled[part], before)
             self._open = True
 
     def _absent(self, steps: FloatArray) -> NDArray[np.int64]:
