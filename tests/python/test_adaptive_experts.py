@@ -51,7 +51,7 @@ def test_wide_sparse_rows_of_a_linear_relation_are_learned_as_by_ridge_regressio
     ridge = np.sqrt(np.mean((later @ coefficients + mean - y[3000:]) ** 2))
     model = ks.KernelExperts().partial_fit(rows[places], y[places])
     error = np.sqrt(np.mean((model.predict(later) - y[3000:]) ** 2))
-    # Of points alone it is 2.3 to 2.9 times that of ridge regression.
+    # By stored points alone it is 2.3 to 2.9 times that of ridge regression.
     assert error < 1.1 * ridge
 
 

@@ -174,10 +174,17 @@ def test_many_gaps_are_warned_of_once():
     with pytest.warns(
         ks.exceptions.KernelstreamWarning, match=r"9 gaps.*asfreq\(\.\.\.\)"
     ) as all_of:
-        ks.Forecaster([1]).fit(WHOLE[kept])
+        ks.Koopman(ks.Gaussian(10.0)).fit(WHOLE[kept])
     assert sum("gaps" in str(one.message) for one in all_of) == 1
+    starts = (31, 150, 294, 400, 555, 698, 820, 957)
+    long = pd.DataFrame({"a": np.arange(1200.0)}, pd.date_range("2024", periods=1200, freq="h"))
+    gaps = [start + k for start in starts for k in range(13)]
+    with pytest.warns(ks.exceptions.KernelstreamWarning, match=r"\d gaps.*asfreq\(\.\.\.\)"):
+        ks.Forecaster([1]).fit(long.drop(long.index[gaps]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # A forecaster estimates these, and finds the season.
+        assert ks.Forecaster([1]).fit(WHOLE[kept]).periods_ == [[24]]
         ks.Forecaster([1]).fit(without(*range(20, 60)))
         ks.Forecaster([1]).fit(without(20, 60, 61))
 
