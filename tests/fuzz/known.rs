@@ -143,7 +143,8 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
             // operator's readouts, which are computed again, the pairs of a warm-up, which has then ended, scales of the
             // nearest rows, which are found again before the experts are combined, the runs of targets beyond
             // their limits, which then begin again, the values that constant inputs had, how many gradients are taken,
-            // which are then all, and whether trees on logarithms were fitted, which then begin again.
+            // which are then all, whether trees on logarithms were fitted, which then begin again, the weights of leaves,
+            // which then learn no further rows, and the range of states without outliers, which is then found again.
             let optional = [
                 "recent.",
                 "policy.",
@@ -162,6 +163,11 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "trees.logs.fitted",
                 "preparation.gradients.x",
                 "preparation.gradients.taken",
+                "trees.boosted.weights",
+                "trees.fitting.weights",
+                "trees.logs.boosted.weights",
+                "trees.logs.fitting.weights",
+                "spikes.",
             ]
             .iter()
             .any(|group| array.starts_with(group));
