@@ -282,12 +282,16 @@ impl Dynamics {
     /// operator](crate::koopman::Koopman::flush_while).
     pub fn flush_while(&mut self, should_continue: impl FnMut() -> bool) -> Result<bool> {
         let before = self.warm_up.is_some().then(|| self.clone());
-        self.unconfirmed = None;
-        self.settle().and_then(|()| self.drain_while(should_continue)).inspect_err(|_| {
-            if let Some(before) = before {
-                *self = before;
+        let result = self.settle().and_then(|()| self.drain_while(should_continue));
+        match &result {
+            Ok(_) => self.unconfirmed = None,
+            Err(_) => {
+                if let Some(before) = before {
+                    *self = before;
+                }
             }
-        })
+        }
+        result
     }
 
     /// Learns the pairs in the replay buffer, without ending the warm-up.

@@ -77,7 +77,7 @@ impl Dynamics {
         &mut self,
         x: ArrayView2<'_, f64>,
         lag: usize,
-        continued: bool,
+        (continued, missing): (bool, usize),
         should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let before = (x.nrows() > 0).then(|| self.clone());
@@ -87,6 +87,7 @@ impl Dynamics {
             }
             let row = x.slice(s![i..=i, ..]);
             let continued = continued || i > 0;
+            self.missing = if i == 0 { missing } else { 0 };
             match self.follow_without_spikes(row, lag, continued) {
                 Ok(true) => {}
                 Ok(false) => return Ok(i),
@@ -98,6 +99,7 @@ impl Dynamics {
                 }
             }
         }
+        self.missing = 0;
         Ok(x.nrows())
     }
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::candidates::Candidates;
 use super::{Dynamics, SpikeParams};
 use crate::error::{Error, Result};
+use crate::kernel::LARGEST;
 use crate::persist::{Reader, Writer};
 use crate::validate::one_row;
 
@@ -24,6 +25,9 @@ const MEMORY: f64 = 1e4;
 
 /// Runs of outliers of a component that are replaced in any record, however short.
 const FIRST_RUNS: f64 = 3.0;
+
+/// Most rows that are learned again at a new level.
+const MOST_UNCONFIRMED: usize = 64;
 
 /// The values of a component so far.
 #[derive(Clone, Copy, Debug)]
@@ -61,9 +65,12 @@ impl Known {
             && (value - self.high).max(self.low - value) > params.ranges * width
     }
 
-    /// Whether a value that follows `last` is an outlier, or the first ones of a new level.
+    /// Whether a value that follows `last` is an outlier, or the first ones of a new level. Values that the operator refuses
+    /// as too large are not.
     fn is_far(&self, value: f64, last: f64, params: &SpikeParams) -> bool {
-        self.is_beyond(value, params) && (value - last).abs() > params.steps * self.step
+        value * value <= LARGEST
+            && self.is_beyond(value, params)
+            && (value - last).abs() > params.steps * self.step
     }
 
     /// Whether a value that follows `last` is a new level, as those before it.
@@ -214,6 +221,8 @@ impl Spikes {
             return None;
         }
         let mut spikes = self.clone();
+        // Outliers that were replaced while learning do not count against these.
+        spikes.known.iter_mut().for_each(|known| known.runs = 0.0);
         // First row of the present run of each component.
         let mut starts = vec![0; states.ncols()];
         let mut out: Option<Array2<f64>> = None;
@@ -334,6 +343,8 @@ impl Dynamics {
         if let Some(unconfirmed) = &mut self.unconfirmed {
             unconfirmed.rows.extend(row);
         }
+        // Outliers of one component after another are no level of one.
+        self.unconfirmed.take_if(|own| own.rows.len() > MOST_UNCONFIRMED * row.ncols());
         Ok(true)
     }
 
@@ -391,7 +402,7 @@ impl Dynamics {
             && model.n_features().is_none_or(|own| own == width)
             && model.tail.as_ref().is_some_and(|tail| tail.ncols() == cols && tail.nrows() > 0)
             && cols == width + self.operator.n_controls();
-        if n == 0 || width == 0 || !fits {
+        if n == 0 || width == 0 || !fits || rows.iter().any(|value| value.abs() > LARGEST) {
             return Err(wrong());
         }
         self.unconfirmed = Some(Box::new(Unconfirmed { model, rows }));

@@ -31,9 +31,10 @@ impl Dynamics {
         continued: bool,
         mut should_continue: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
+        let missing = std::mem::take(&mut self.missing);
         self.check_trajectory(x, lag, continued)?;
         if !self.spec.horizons.is_empty() {
-            return self.follow_and_judge(x, lag, continued, &mut should_continue);
+            return self.follow_and_judge(x, lag, (continued, missing), &mut should_continue);
         }
         self.follow_part(x, lag, continued, &mut should_continue)
     }

@@ -53,6 +53,19 @@ pub(crate) struct Boosted {
 }
 
 impl Boosted {
+    /// A tree of one level whose leaves are alike, of rows with this weight.
+    #[cfg(test)]
+    pub fn of_one_leaf(weight: f64) -> Self {
+        Self {
+            depth: 1,
+            base: vec![0.0],
+            columns: vec![0],
+            thresholds: vec![f64::MAX],
+            leaves: vec![0.0; 2],
+            weights: vec![weight; 2],
+        }
+    }
+
     /// Trees.
     pub(super) fn len(&self) -> usize {
         self.columns.len() / self.depth

@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_that_learn_further_rows_are_better_in_any_order_of_these() {
+    fn trees_that_learn_further_rows_are_better() {
         let stream = Stream::new(8000, 1);
         let first = Stream {
             x: stream.x[..3 * 1000].to_vec(),
@@ -650,21 +650,13 @@ mod tests {
             let rows = stream.x.chunks(3).zip(&stream.y).skip(7000);
             rows.map(|(x, y)| (made(x) - y).powi(2)).sum::<f64>()
         };
-        let later: Vec<usize> = (1000..7000).collect();
-        let mut by_column = later.clone();
-        by_column.sort_by(|i, j| stream.x[3 * i].total_cmp(&stream.x[3 * j]));
-        let mut by_target = later.clone();
-        by_target.sort_by(|i, j| stream.y[*i].total_cmp(&stream.y[*j]));
-        for rows in [later, by_column, by_target] {
-            let mut next = trees.clone();
-            let mut path = Vec::new();
-            for i in rows {
-                let x = &stream.x[3 * i..3 * i + 3];
-                next.learn(x, &stream.y[i..=i], stream.weights[i], (0.1, how.shrinkage), &mut path);
-            }
-            let ratio = error(&next) / error(&trees);
-            assert!(ratio < 0.97, "{ratio}");
+        let (mut next, mut path) = (trees.clone(), Vec::new());
+        for i in 1000..7000 {
+            let x = &stream.x[3 * i..3 * i + 3];
+            next.learn(x, &stream.y[i..=i], stream.weights[i], (0.1, how.shrinkage), &mut path);
         }
+        let ratio = error(&next) / error(&trees);
+        assert!(ratio < 0.97, "{ratio}");
     }
 
     #[test]

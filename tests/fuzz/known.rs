@@ -144,7 +144,7 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
             // nearest rows, which are found again before the experts are combined, the runs of targets beyond
             // their limits, which then begin again, the values that constant inputs had, how many gradients are taken,
             // which are then all, whether trees on logarithms were fitted, which then begin again, the weights of leaves,
-            // which then learn no further rows, and the range of states without outliers, which is then found again.
+            // which then learn no further rows, the bounds of their logarithms, and the range of states without outliers, which is then found again.
             let optional = [
                 "recent.",
                 "policy.",
@@ -167,6 +167,8 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "trees.fitting.weights",
                 "trees.logs.boosted.weights",
                 "trees.logs.fitting.weights",
+                "trees.logs.bounds",
+                "trees.logs.fitting.bounds",
                 "spikes.",
             ]
             .iter()

@@ -1037,7 +1037,7 @@ def test_dates_that_are_left_out_name_the_option(form, tmp_path):
     path = written(tmp_path / "t.csv", [[day, "1"] for day in days], "day,flow")
     result = run("learn", path, "-t", "flow")
     assert result.exit_code == 1
-    assert "left out: day (text, another in nearly every row; such dates" in result.stderr
+    assert "left out: day (text, another in nearly every row; if these are dates" in result.stderr
     assert "--dates 'day=" in result.stderr
     path = written(tmp_path / "u.csv", [[f"u{i}", "1"] for i in range(60)], "day,flow")
     assert "--dates" not in run("learn", path, "-t", "flow").stderr

@@ -61,7 +61,8 @@ def test_coordinates_are_appended_to():
     before = features.partial_fit(X[:20]).transform(X)
     stored = len(features.objects_)
     after = features.partial_fit(X[20:]).transform(X)
-    np.testing.assert_array_equal(before[:, :stored], after[:, :stored])
+    # Not to the bit: a solve of more rows is divided among threads otherwise, on some machines.
+    np.testing.assert_allclose(before[:, :stored], after[:, :stored], rtol=1e-12, atol=1e-14)
     assert (before[:, stored:] == 0).all()
     assert len(features.objects_) > stored
 

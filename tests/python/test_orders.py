@@ -286,15 +286,27 @@ def test_experts_are_right_about_any_row_after_rows_in_an_order(order):
 @pytest.mark.parametrize("order", ["random", "rising", "falling", "column"])
 def test_gaps_do_not_tell_how_late_a_row_is(order):
     X, y = table(3000, 1)
-    X[np.random.default_rng(2).random(3000) < 0.1, 0] = np.nan
-    X, Z, y, z = X[:2000], X[2000:], y[:2000], y[2000:]
-    by = {"rising": y, "falling": -y, "column": X[:, 1], "random": np.zeros(2000)}[order]
-    places = np.argsort(by, kind="stable")
-    model = ks.KernelExperts(missing="fill", n_warm_up=100).partial_fit(X[places], y[places])
-    losses, gaps = (model.predict(Z) - z) ** 2, np.isnan(Z[:, 0])
-    # Nothing tells the part of the target that the first column has.
-    assert losses[gaps].mean() < 1.2 * np.var(np.sin(3.0 * Z[~gaps, 0]))
-    assert losses[~gaps].mean() < 0.01
+    shares, others = [], []
+    for seed in (2, 3, 4):
+        rows = X.copy()
+        rows[np.random.default_rng(seed).random(3000) < 0.1, 0] = np.nan
+        first, Z, z = rows[:2000], rows[2000:], y[2000:]
+        by = {
+            "rising": y[:2000],
+            "falling": -y[:2000],
+            "column": first[:, 1],
+            "random": np.zeros(2000),
+        }[order]
+        places = np.argsort(by, kind="stable")
+        model = ks.KernelExperts(missing="fill", n_warm_up=100)
+        model.partial_fit(first[places], y[:2000][places])
+        losses, gaps = (model.predict(Z) - z) ** 2, np.isnan(Z[:, 0])
+        # Nothing tells the part of the target that the first column has.
+        shares.append(losses[gaps].mean() / np.var(np.sin(3.0 * Z[~gaps, 0])))
+        others.append(losses[~gaps].mean())
+    # A hundred rows alone have shares of 0.93 to 1.2.
+    assert np.mean(shares) < 1.1
+    assert np.mean(others) < 0.01
 
 
 def noisy(n, seed, labels):

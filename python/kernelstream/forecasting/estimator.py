@@ -91,6 +91,7 @@ def _names_of(inputs: Any) -> list[str] | None:
 
 # Gaps of at most this many rows are estimated, by the core, in any record: see `MOST_ESTIMATED`.
 _ESTIMATED = 12
+_LONGER = "seasons continue after longer ones"
 
 
 class Forecaster(StreamEstimator):
@@ -110,7 +111,7 @@ class Forecaster(StreamEstimator):
     after 32 changes. It is replaced by the last value, which a warning names, in at most three
     states with fewer than eight between: with a fourth, they are a new level or a burst, and all
     are learned as they are. Besides three, one such run in 400 states is replaced. `forecast` does
-    the same along a given history.
+    the same along a given history, if ``candidates`` is True.
 
     What is imposed on the system or known in advance, such as a valve, a price or the weather of
     tomorrow, are **inputs**, given beside the states: regressions and the operator learn what they
@@ -349,7 +350,7 @@ or sequence of array-likes of shape (n_times, n_features)
         names = getattr(self, "feature_names_in_", None)
         # A trajectory of single components may begin with a single state.
         continued_or_begun = continued or (begins and by_component)
-        check_states(pieces, names, timed=reading.timed and inputs is None)
+        check_states(pieces, names, timed=_LONGER if reading.timed and inputs is None else "")
         filled = reading.fill(pieces)
         check_lengths(filled, lag, continued=continued_or_begun, span=span)
         if reset:
@@ -365,7 +366,7 @@ or sequence of array-likes of shape (n_times, n_features)
             gaps = [reading.given[0].gap or missing, *(one.gap for one in reading.given[1:])]
             self._core.follow(filled, lag, continued and not reading.begins, report, gaps)
         self._times = reading.last(self._core, filled)
-        reading.warn(estimated=_ESTIMATED)
+        reading.warn(estimated=_ESTIMATED if by_component and not operator.n_inputs else 0)
         return learned, n_before
 
     def _check_inputs(self, inputs: Any, expected: int, *, reset: bool) -> None:
@@ -513,8 +514,8 @@ or sequence of array-likes of shape (n_times, n_features)
             from one whole season. Weights and the widths of intervals follow the errors along
             these states, so that a history at another level, or with other noise, is forecast by
             the kinds with the least errors there; nothing else is learned. Without `inputs`, gaps
-            in a frame's index of times, of more than its own usual step, are filled or begin
-            another history, as in learning. Where the first states equal the last that were
+            in a frame's index of times, of more than its own usual step, are filled as in
+            learning, or begin another history. Where the first states equal the last that were
             learned, to the last bit, all that was learned before is known too. Or n such histories,
             also a list of them of different lengths, with a forecast from the last state of
             each. Without `candidates`, initial states, with delays as for `Koopman.predict`.

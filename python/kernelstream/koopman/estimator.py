@@ -570,7 +570,9 @@ or sequence of array-likes of shape (n_times, n_features)
         ]
         pieces = joined_pieces(pieces, inputs, n_inputs)
         names = getattr(self, "feature_names_in_", None)
-        check_states(pieces, names, timed=reading.timed)
+        alone = inputs is None and weights is None
+        longer = "longer ones begin another trajectory"
+        check_states(pieces, names, timed=longer if reading.timed and alone else "")
         filled = reading.fill(pieces)
         check_lengths(filled, lag, continued=continued, span=span_of(self))
         if reset:

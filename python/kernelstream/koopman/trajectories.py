@@ -140,11 +140,12 @@ def _refuse_field(shape: tuple[int, ...]) -> None:
 
 
 def check_states(
-    pieces: list[FloatArray], names: Sequence[Any] | None = None, *, timed: bool = False
+    pieces: list[FloatArray], names: Sequence[Any] | None = None, *, timed: str = ""
 ) -> None:
     """Refuse states that are not finite.
 
-    With `timed` a frame's index of times shows where rows are missing.
+    If a frame's index of times shows where rows are missing, `timed` is what becomes of gaps of
+    more than two rows.
 
     Raises
     ------
@@ -160,7 +161,7 @@ def check_states(
             if timed and np.isnan(piece[row, column]):
                 remedy = (
                     ", remove such rows, T.dropna() (gaps of one or two rows are filled from the "
-                    f"index of times, and seasons continue after longer ones){remedy}"
+                    f"index of times, {timed}){remedy}"
                 )
             raise ValueError(
                 f"{where} contains {piece[row, column]} at row {row}, "

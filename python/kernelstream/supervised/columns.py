@@ -282,13 +282,15 @@ def warn_of_levels(estimator: Any, rows: Any) -> None:
         return
     declared = {str(name) for name in estimator.columns or {}}
     levels: dict[str, set[float] | None] = vars(estimator).setdefault("_levels", {})
+    # After loading a model its former rows are not counted.
+    n_counted = estimator._n_counted = vars(estimator).get("_n_counted", 0) + rows.shape[0]
     for place, (name, kind) in enumerate(columns_of(estimator).kinds.items()):
         known = levels.setdefault(name, set())
         if kind["type"] != "category" or "max_size" in kind or known is None:
             continue
         cells = rows[:, place]
         known.update(np.unique(cells[~np.isnan(cells)]).tolist())
-        names_rows = name not in declared and len(known) > _SHARE * estimator.n_seen_
+        names_rows = name not in declared and len(known) > _SHARE * n_counted
         if names_rows and len(known) > _IDENTIFIED:
             levels[name] = None
         if len(known) <= _LEVELS or names_rows:

@@ -41,7 +41,7 @@ def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **ho
     """
     model.n_features_in_ = n_features
     model._warned_of_weights = model._warned_of_unknown = model._warned_of_levels = False
-    model._levels = {}
+    model._levels, model._n_counted = {}, 0
     model._outlier_at = None
     model._begin_targets(targets, classes, **{"complete": False, **how})
     model._core = model._new_core()

@@ -71,6 +71,9 @@ pub struct Candidates {
 const MOST_ESTIMATED: usize = 12;
 const SEASONS_ESTIMATED: usize = 4;
 
+/// One in as many rows kept may be estimated at once.
+const SHARE_ESTIMATED: usize = 4;
+
 /// Forecasts from a row: (horizons, components).
 pub type Ahead = Vec<Vec<f64>>;
 
@@ -133,19 +136,27 @@ impl Candidates {
         self.series.iter_mut().for_each(Series::begin);
     }
 
-    /// The next row, which is `next`, comes after as many rows that are not known. They are estimated, and followed but not
-    /// learned, so that seasons continue; another trajectory begins where they are many, or there are inputs.
+    /// The next row, which is `next`, comes after as many rows that are not known. They are estimated, so that seasons
+    /// continue, and followed but not learned, until regressions are fitted again to all rows kept. Another trajectory begins
+    /// where they are many, or there are inputs.
     pub fn pass_over(&mut self, missing: usize, next: &[f64]) {
         let season = self.series.iter().map(Series::season).max().unwrap_or(0);
-        let most = MOST_ESTIMATED.max(SEASONS_ESTIMATED * season);
+        let most = self.parameters.kept / SHARE_ESTIMATED;
         let is_known = self.histories.iter().all(|history| history.len() > 0);
         if missing == 0 || missing > most || !is_known || !self.inputs.is_empty() {
             return self.begin();
         }
         let own = self.series.iter().zip(&self.histories).zip(next);
-        let estimates: Vec<Vec<f64>> =
-            own.map(|((series, history), next)| series.between(history, missing, *next)).collect();
-        self.series.iter_mut().for_each(Series::drop_forecasts);
+        let (are_seasonal, estimates): (Vec<bool>, Vec<Vec<f64>>) = own
+            .map(|((series, history), next)| series.between(history, missing, *next, self.parameters.kept))
+            .unzip();
+        // On a line, a component without a season is estimated over one season of another.
+        let on_a_line = MOST_ESTIMATED.max(season);
+        let seasons = if are_seasonal.iter().all(|is| *is) { SEASONS_ESTIMATED * season } else { 0 };
+        if missing > on_a_line.max(seasons) {
+            return self.begin();
+        }
+        self.drop_pending();
         for i in 0..missing {
             self.advance(&estimates.iter().map(|of_component| of_component[i]).collect::<Vec<_>>());
         }
@@ -295,7 +306,7 @@ impl Candidates {
         out[1][k][own] = coverage.map_or(0.0, half_width);
     }
 
-    /// Drops forecasts whose inputs are not known yet.
+    /// Drops forecasts that no row is to be compared with, or whose inputs are not known yet.
     pub fn drop_pending(&mut self) {
         self.series.iter_mut().flat_map(|series| &mut series.horizons).for_each(Horizon::clear);
     }

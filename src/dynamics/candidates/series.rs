@@ -140,24 +140,22 @@ impl Series {
         self.smoothing.iter_mut().for_each(Smoothing::forget);
     }
 
-    /// Forecasts so far are compared with no row.
-    pub fn drop_forecasts(&mut self) {
-        self.horizons.iter_mut().for_each(Horizon::clear);
-    }
-
     /// Estimates of as many rows before the next one: the values whole seasons before, moved by a line that fits the rows at
-    /// both ends, or without such values on a line.
-    pub fn between(&self, history: &History, missing: usize, next: f64) -> Vec<f64> {
+    /// both ends, or without such values, of which at least `kept` are known, on a line; and whether they are seasonal. They
+    /// are within the range of all values.
+    pub fn between(&self, history: &History, missing: usize, next: f64, kept: usize) -> (bool, Vec<f64>) {
         let last = history.len() - 1;
         let after = last + missing + 1;
         let season = self.season();
         let back = if season > 0 { season * (missing + 1).div_ceil(season) } else { 0 };
         let before: Vec<f64> = (last..=after).map(|row| history.before(row, back, false)).collect();
-        let is_seasonal = season > 0 && before.iter().all(|value| !value.is_nan());
+        let is_seasonal = season > 0 && back < kept && before.iter().all(|value| !value.is_nan());
         let seasonal = |i: usize| if is_seasonal { before[i] } else { 0.0 };
         let (here, there) = (history.at(last) - seasonal(0), next - seasonal(missing + 1));
         let share = |i: usize| i as f64 / (missing + 1) as f64;
-        (1..=missing).map(|i| seasonal(i) + here + share(i) * (there - here)).collect()
+        let (low, high) = (self.low.min(next), self.high.max(next));
+        let estimate = |i: usize| (seasonal(i) + here + share(i) * (there - here)).clamp(low, high);
+        (is_seasonal, (1..=missing).map(estimate).collect())
     }
 
     /// Schedules a detection of periods and a refit for the next row.
@@ -782,8 +780,10 @@ mod tests {
         (0..12).for_each(|row| history.push(value(row), 100));
         for missing in [1, 3, 4, 7] {
             let next = value(12 + missing);
-            let mut series = Series { periods: vec![2, 4], ..Series::new(1) };
-            let found = series.between(&history, missing, next);
+            let (low, high) = (-10.0, 30.0);
+            let mut series = Series { periods: vec![2, 4], low, high, ..Series::new(1) };
+            let (is_seasonal, found) = series.between(&history, missing, next, 100);
+            assert!(is_seasonal);
             let expected: Vec<f64> = (12..12 + missing).map(value).collect();
             let pairs = found.iter().zip(&expected);
             assert!(found.len() == missing && pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-12));
@@ -791,10 +791,17 @@ mod tests {
             for periods in [vec![], vec![13]] {
                 series.periods = periods;
                 let step = (next - value(11)) / (missing + 1) as f64;
-                let found = series.between(&history, missing, next);
+                let (is_seasonal, found) = series.between(&history, missing, next, 100);
+                assert!(!is_seasonal);
                 let line = (1..=missing).map(|i| value(11) + step * i as f64);
                 assert!(found.iter().zip(line).all(|(a, b)| (a - b).abs() < 1e-12));
             }
+            // Rows that may have been dropped are not asked for, and estimates stay within the range.
+            series.periods = vec![4];
+            assert!(!series.between(&history, missing, next, 4).0);
+            (series.low, series.high) = (0.0, 8.0);
+            let (_, found) = series.between(&history, missing, 7.0, 100);
+            assert!(found.iter().all(|value| (0.0..=8.0).contains(value)));
         }
     }
 }

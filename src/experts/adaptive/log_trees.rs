@@ -20,6 +20,9 @@ const MEMORY: f64 = 0.9997;
 /// One target in this many, or a single one, may be negative: it counts as zero.
 const RARE: usize = 400;
 
+/// Bounds of logarithms that are not known.
+const UNBOUNDED: [f64; 2] = [-f64::MAX, f64::MAX];
+
 /// Largest logarithm of a target over the mean.
 const LARGEST_LOGARITHM: f64 = 20.0;
 
@@ -31,6 +34,8 @@ pub(super) struct LogTarget {
     pub offset: f64,
     /// Its mean, with the offset.
     pub mean: f64,
+    /// The least and the largest logarithm that trees are fitted to, and learn.
+    pub bounds: [f64; 2],
 }
 
 impl LogTarget {
@@ -56,7 +61,7 @@ impl LogTarget {
         let plain = tame(targets.to_vec());
         let before_logarithms = skewness_of(&plain);
         let mean = plain.iter().map(|y| y / plain.len() as f64).sum::<f64>() + offset;
-        let target = Self { output, offset, mean };
+        let target = Self { output, offset, mean, bounds: UNBOUNDED };
         let of_logarithms = skewness_of(&tame(targets.iter().map(|y| target.logarithm(*y)).collect())).abs();
         let most = if before { before_logarithms } else { before_logarithms / 2.0 };
         (before_logarithms >= skewness && of_logarithms <= most && mean.is_finite()).then_some(target)
@@ -142,7 +147,9 @@ impl LogTrees {
         };
         let before = std::mem::take(self);
         let known = |target: LogTarget| {
-            let same = |own: &&Smeared| own.target == LogTarget { mean: own.target.mean, ..target };
+            let same = |own: &&Smeared| {
+                own.target.output == target.output && own.target.offset.to_bits() == target.offset.to_bits()
+            };
             let sums = before.outputs.iter().find(same).map(|own| own.sums);
             sums.map_or_else(|| Smeared::new(target), |sums| Smeared { target, sums })
         };
@@ -192,7 +199,7 @@ impl LogTrees {
 }
 
 impl LogTrees {
-    /// Learns a row: its trees do.
+    /// Its trees learn a row, within the bounds of the logarithms that they were fitted to: that of zero is far beyond all.
     pub fn learn_row(
         &mut self,
         x: &[f64],
@@ -202,7 +209,10 @@ impl LogTrees {
         path: &mut Vec<usize>,
     ) {
         if let Some(trees) = &mut self.trees {
-            let logarithm = |own: &Smeared| own.target.logarithm(targets[own.target.output]);
+            let logarithm = |own: &Smeared| {
+                let [low, high] = own.target.bounds;
+                own.target.logarithm(targets[own.target.output]).clamp(low, high)
+            };
             self.logarithms.clear();
             self.logarithms.extend(self.outputs.iter().map(logarithm));
             trees.learn(x, &self.logarithms, weight, how, path);
@@ -252,26 +262,34 @@ impl LogTrees {
 
 fn write_targets(name: &str, targets: impl Iterator<Item = LogTarget> + Clone, out: &mut Writer) {
     out.counts(&format!("{name}.outputs"), &targets.clone().map(|own| own.output as u64).collect::<Vec<_>>());
+    let bounds = targets.clone().flat_map(|own| own.bounds);
     let numbers = targets.flat_map(|own| [own.offset, own.mean]);
     out.vector(&format!("{name}.targets"), &numbers.collect::<Vec<_>>());
+    out.vector(&format!("{name}.bounds"), &bounds.collect::<Vec<_>>());
 }
 
 fn read_targets(name: &str, outputs: usize, from: &Reader<'_>) -> Result<Vec<LogTarget>> {
     let own = from.all_counts(&format!("{name}.outputs"))?;
     let numbers = from.vector(&format!("{name}.targets"), 2 * own.len())?;
+    // Trees of former files have none, and learn no further rows.
+    let bounds = format!("{name}.bounds");
+    let bounds =
+        if from.has(&bounds) { from.vector(&bounds, 2 * own.len())? } else { UNBOUNDED.repeat(own.len()) };
     let is_rising = own.windows(2).all(|pair| pair[0] < pair[1]);
     let sound = is_rising
         && own.last().is_some_and(|last| *last < outputs as u64)
-        && numbers.chunks_exact(2).all(|pair| pair[0] >= 0.0 && pair[1] > 0.0);
+        && numbers.chunks_exact(2).all(|pair| pair[0] >= 0.0 && pair[1] > 0.0)
+        && bounds.chunks_exact(2).all(|pair| pair[0] <= pair[1]);
     if !sound {
         return Err(Error::file(format!("{name} are no logarithms of these targets")));
     }
-    let target = |(output, numbers): (&u64, &[f64])| LogTarget {
+    let target = |((output, numbers), bounds): ((&u64, &[f64]), &[f64])| LogTarget {
         output: usize::try_from(*output).unwrap_or(usize::MAX),
         offset: numbers[0],
         mean: numbers[1],
+        bounds: [bounds[0], bounds[1]],
     };
-    Ok(own.iter().zip(numbers.chunks_exact(2)).map(target).collect())
+    Ok(own.iter().zip(numbers.chunks_exact(2)).zip(bounds.chunks_exact(2)).map(target).collect())
 }
 
 #[cfg(test)]
@@ -315,6 +333,21 @@ mod tests {
         // Less skewed in logarithms, but by less than half: kept, not begun.
         let bent: Vec<f64> = lognormal(500, 1.0).into_iter().map(|y| 5.0 + y.sqrt()).collect();
         assert_eq!((found(&bent, false), found(&bent, true).is_some()), (None, true));
+    }
+
+    #[test]
+    fn a_target_of_zero_is_learned_as_the_least_that_trees_were_fitted_to() {
+        let target = LogTarget { bounds: [-1.5, 2.0], ..found(&lognormal(500, 1.0), false).unwrap() };
+        let trees = || Boosted::of_one_leaf(10.0);
+        let learned = |y: f64| {
+            let mut logs =
+                LogTrees { outputs: vec![Smeared::new(target)], trees: Some(trees()), ..LogTrees::default() };
+            logs.learn_row(&[0.0], &[y], 1.0, (0.1, 3.0), &mut Vec::new());
+            logs.trees.unwrap()
+        };
+        assert_ne!(learned(0.0), trees());
+        assert_eq!(learned(0.0), learned(target.exponential(-1.5)));
+        assert_eq!(learned(1e30), learned(target.exponential(2.5)));
     }
 
     #[test]

@@ -232,7 +232,8 @@ impl State {
                 if let Some(preparation) = &mut self.preparation {
                     preparation.add(x, y, weight);
                 }
-                self.trees.learn(self.met, &said, (&targets, &self.deviation), weight);
+                let targets = (&targets[..], &self.deviation[..]);
+                self.trees.learn(self.met, &said, targets, weight, self.ordered > 0);
                 self.met += 1;
                 if self.met <= self.params.refits.first_rows
                     && self.members.is_empty()

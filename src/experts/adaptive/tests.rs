@@ -658,7 +658,7 @@ fn experts_that_get_no_weight_are_given_up() {
         // The kernel experts are right.
         trees.predict(x.iter().copied(), &y.to_vec(), &mut said);
         lengths.push(trees.length());
-        trees.learn(t, &said, (&y.to_vec(), &[1.0]), 1.0);
+        trees.learn(t, &said, (&y.to_vec(), &[1.0]), 1.0, false);
     }
     // Those on the nearest rows and those on logarithms.
     let least = *lengths.iter().min().unwrap();
@@ -722,7 +722,7 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
     let mut said = Predicted::default();
     for (t, (x, y)) in (0_u64..).zip(x.rows().into_iter().zip(y.rows())) {
         trees.predict(x.iter().copied(), &[0.0], &mut said);
-        trees.learn(t, &said, (&y.to_vec(), &[1.0]), 1.0);
+        trees.learn(t, &said, (&y.to_vec(), &[1.0]), 1.0, false);
     }
     let mut out = crate::persist::Writer::default();
     trees.write(&mut out);
@@ -743,7 +743,7 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
     assert!([8, 100, 300].iter().all(|features| TreeStage::new(*features, 1, &default).capacity() > 20_000));
     let mut wide = TreeStage::new(3000, 1, &default);
     wide.predict(std::iter::repeat_n(0.5, 3000), &[0.0], &mut said);
-    (0..400).for_each(|t| wide.learn(t, &said, (&[1.0], &[1.0]), 1.0));
+    (0..400).for_each(|t| wide.learn(t, &said, (&[1.0], &[1.0]), 1.0, false));
     assert!(!wide.is_grown());
 }
 
@@ -758,7 +758,7 @@ fn trees_of_a_former_file_continue_with_fewer_rows() {
         let mut said = Predicted::default();
         for t in rows {
             trees.predict(row(t), &[0.0], &mut said);
-            trees.learn(t, &said, (&[normal(0, t)], &[1.0]), 1.0);
+            trees.learn(t, &said, (&[normal(0, t)], &[1.0]), 1.0, false);
         }
     };
     let mut former = TreeStage::new(1000, 1, &spec);

@@ -346,9 +346,9 @@ def _why_left_out(table: Reader, name: str, kind: pa.DataType, *, fill: bool) ->
     if _kind_in(table, name) == "category" and _is_nearly_unique(table.sample(name)):
         reason = "text, another in nearly every row"
         if resemble_dates(table.sample(name)):
-            forms = find_dates(table.sample(name))[1:] or ["FORMAT"]
+            forms = find_dates(table.sample(name))[1:] or ["%d/%m/%Y"]
             ways = " or ".join(f"--dates '{name}={form}'" for form in forms)
-            reason += f"; such dates are read by {ways}"
+            reason += f"; if these are dates, give their form, as in {ways}"
         return reason
     return None
 

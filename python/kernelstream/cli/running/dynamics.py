@@ -306,6 +306,10 @@ class Dynamics:
         if continued and self._short is not None:
             states, continued = np.concatenate([self._short.states, states]), False
             missing = self._short.missing
+        elif self._short is not None and missing:
+            # The one before is not learned: its rows are missing too, if it is known how many.
+            before = self._short.missing
+            missing = before + len(self._short.states) + missing if before else 0
         self._short = None
         if continued or len(states) > self.lag + self._span:
             if isinstance(model, Forecaster):

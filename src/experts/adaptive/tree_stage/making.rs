@@ -97,7 +97,7 @@ impl TreeStage {
             let targets: Vec<f64> = self.stored_targets().skip(output).step_by(p).collect();
             LogTarget::new(output, &targets, self.params.log_skewness, self.logs.have(output), tame)
         };
-        let found: Vec<LogTarget> = (0..p).filter_map(target).collect();
+        let mut found: Vec<LogTarget> = (0..p).filter_map(target).collect();
         if found.is_empty() {
             self.without_logs();
             return false;
@@ -109,6 +109,10 @@ impl TreeStage {
                 tame(targets.map(|y| own.logarithm(y)).collect())
             })
             .collect();
+        for (own, column) in found.iter_mut().zip(&logarithms) {
+            own.bounds =
+                column.iter().fold([f64::MAX, -f64::MAX], |[low, high], y| [low.min(*y), high.max(*y)]);
+        }
         let targets = (0..n).flat_map(|i| logarithms.iter().map(move |column| column[i])).collect();
         let fitting = self.fitting_to(targets, vec![1.0; found.len()]);
         self.logs.fit(found, fitting);

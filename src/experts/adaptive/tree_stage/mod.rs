@@ -317,12 +317,15 @@ impl TreeStage {
     }
 
     /// Learns row `number` of the stream, with a positive weight, after it was predicted, for targets with these deviations.
+    /// Leaves of boosted trees learn none of the rows that come in an order: those have leaves in common with all others,
+    /// which would be moved to the latest part of the order.
     pub fn learn(
         &mut self,
         number: u64,
         predicted: &Predicted,
         (targets, deviations): (&[f64], &[f64]),
         weight: f64,
+        are_ordered: bool,
     ) {
         if self.capacity == 0 {
             return;
@@ -346,10 +349,12 @@ impl TreeStage {
             tree.learn(row, &left, weight);
         }
         let how = (self.params.pace, self.params.shrinkage);
-        if let Some(boosted) = &mut self.boosted {
+        if let Some(boosted) = self.boosted.as_mut().filter(|_| !are_ordered) {
             boosted.learn(&row[..features], targets, weight, how, &mut self.path);
         }
-        self.logs.learn_row(&row[..features], targets, weight, how, &mut self.path);
+        if !are_ordered {
+            self.logs.learn_row(&row[..features], targets, weight, how, &mut self.path);
+        }
         let numbers = row.iter().chain(targets).copied().chain(std::iter::once(weight));
         let place = self.rows.sample(self.age, self.capacity, number, numbers, self.stored_width());
         if let (Some(nearest), Some(place)) = (&mut self.nearest, place) {
