@@ -16,8 +16,9 @@ impl Dynamics {
     }
 
     /// The next trajectory continues the one learned last after `missing` rows that are not known; 0: how many is not known
-    /// either. Candidates keep their seasons, where no more rows are missing than in four of these, or 12; the operator begins
-    /// another trajectory. For the next call of [`follow`](Self::follow) with `continued` false.
+    /// either. Candidates keep their seasons, where no more rows are missing than in one of these (four where all components
+    /// have some), or 12; the operator begins another trajectory. For the next call of [`follow`](Self::follow) with
+    /// `continued` false.
     pub fn pass_over(&mut self, missing: usize) {
         self.missing = missing;
     }

@@ -96,11 +96,10 @@ impl Boosted {
 
     /// Learns a row: a step of the values of all leaves that it falls in, as coordinates of a gradient learner.
     ///
-    /// The step of a leaf is `pace` times the residual over the weight of its rows and `shrinkage`, as if it had been fitted
-    /// with one row more, divided by one plus the sum of all such factors: the minimum of the squared residual after the step,
-    /// and of the squared steps over their factors (implicit stochastic gradients; Kivinen, Warmuth and Hassibi, "The p-norm
-    /// generalization of the LMS algorithm for adaptive filtering", 2006). It cannot diverge, and falls with the rows. `path`
-    /// is memory.
+    /// The factor of a leaf is `pace` over the weight of its rows and `shrinkage`; its step is this factor times the residual,
+    /// over one plus the sum of the factors of all its leaves. Steps are the minimum of half the squared residual after them
+    /// and half their squares over these factors (Kulis and Bartlett, "Implicit online learning", 2010): they cannot diverge,
+    /// and fall as the rows become more. O(trees (depth + outputs)). `path` is memory.
     pub fn learn(
         &mut self,
         x: &[f64],

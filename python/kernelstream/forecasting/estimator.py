@@ -278,7 +278,8 @@ or sequence of array-likes of shape (n_times, n_features)
             Where a frame has an index of times, gaps of one or two rows between evenly spaced times
             are filled linearly, while at most about one row in five is. After longer ones, also
             after the last time of the call before, seasons continue (gaps of up to 12 rows or
-            four seasons), and the operator begins another trajectory.
+            one season, four where all columns have some), and the operator begins another
+            trajectory.
         y : None
             Not used; for pipelines.
         inputs : array-like of shape (n_times, n_inputs), or several, optional
