@@ -197,3 +197,11 @@ def test_intervals_after_a_change_of_level_are_no_wider_than_the_errors(at, heig
     model = ks.Forecaster([1, 10, 100]).fit(record[:, None])
     widths = np.ptp(model.forecast_interval(), axis=-1).ravel()
     assert (widths < 8.0 * (abs(height) + 4.0 * noise)).all(), widths
+
+
+def test_a_coverage_in_the_place_of_states_is_asked_for_by_name():
+    model = ks.Forecaster([1]).fit(np.arange(30.0)[:, None])
+    with pytest.raises(ValueError, match=r"coverage is given by its name, coverage=0\.9"):
+        model.forecast_interval(0.9)
+    with pytest.raises(ValueError, match=r"Forecaster\(horizons=24\)"):
+        model.forecast(24)

@@ -625,9 +625,11 @@ n_inputs), optional
             return cast(FloatArray, ask(None, self._acting(inputs, 1), lag=lag, first=0))
         several = isinstance(X, list | tuple) and any(np.ndim(one) == 2 for one in X)
         if not several and np.ndim(X) == 0:
+            remedy = f"how many steps ahead is chosen before learning, Forecaster(horizons={X!r})"
+            if isinstance(X, float) and 0.0 < X < 1.0:
+                remedy = f"a coverage is given by its name, coverage={X!r}"
             raise ValueError(
-                f"forecast continues states, an array of shape (n, n_features), got {X!r}: how "
-                f"many steps ahead is chosen before learning, Forecaster(horizons={X!r})"
+                f"forecast continues states, an array of shape (n, n_features), got {X!r}: {remedy}"
             )
         if not several and np.ndim(X) != 3:
             return self._of_one(X, inputs, lag, ask)
