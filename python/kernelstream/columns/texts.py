@@ -275,7 +275,7 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
         The type, and the counts.
     """
     texts = _plain_texts(texts)
-    n_known = len(texts) - int(_is_word(texts, MISSING).true_count)
+    n_known = _n_known(texts)
     months = np.asarray(pc.fill_null(pc.match_substring_regex(texts, _MONTH), False))
     numerals = find_numerals(texts, decimal)
     best = Settled(pa.string(), numerals, n_known, 0, None)
@@ -497,8 +497,7 @@ def date_in(texts: pa.Array) -> str:
     """
     texts = _plain_texts(texts)
     dates = texts.filter(pc.fill_null(pc.match_substring_regex(texts, _DATE), False))
-    known = len(texts) - int(_is_word(texts, MISSING).true_count)
-    return str(dates[0]) if 2 * len(dates) > known else ""
+    return str(dates[0]) if 2 * len(dates) > _n_known(texts) else ""
 
 
 def resemble_dates(texts: pa.Array) -> bool:
@@ -510,9 +509,13 @@ def resemble_dates(texts: pa.Array) -> bool:
         Its first cells.
     """
     texts = _plain_texts(texts)
-    known = len(texts) - int(_is_word(texts, MISSING).true_count)
     inside = int(pc.match_substring_regex(texts, _DATE_INSIDE).true_count or 0)
-    return bool(date_in(texts)) or 2 * inside > known
+    return bool(date_in(texts)) or 2 * inside > _n_known(texts)
+
+
+def _n_known(texts: pa.Array) -> int:
+    """Count the cells with a value."""
+    return len(texts) - int(_is_word(texts, MISSING).true_count)
 
 
 def _unusual(texts: pa.Array, numerals: Numerals) -> tuple[int, str] | None:

@@ -154,27 +154,33 @@ pub(super) fn select(
 /// Settings for few rows, which cannot rank candidates, and whose relevant directions may change:
 /// all columns have equal weight, and apparent noise may be drift.
 pub(super) fn without_selection(sample: &Sample, params: &AdaptiveParams) -> Result<Vec<Setting>> {
-    let width = sample.x.ncols();
-    let columns =
-        columns(Transform::Standard, tamed(&sample.x, &params.winsorizer).view(), &params.preprocessing);
-    let setting = |share: &f64| {
-        Ok(Setting {
-            kernel: Family::Gaussian.kernel(*share, width),
-            preprocessing: Arc::new(Preprocessing::new(columns.clone(), Metric::Diagonal(vec![1.0; width]))?),
-            regularization: params.selection.regularizations[0],
-        })
+    let preprocessing = of_equal_weight(Transform::Standard, sample, params)?;
+    let setting = |share: &f64| Setting {
+        kernel: Family::Gaussian.kernel(*share, sample.x.ncols()),
+        preprocessing: Arc::clone(&preprocessing),
+        regularization: params.selection.regularizations[0],
     };
-    params.selection.bandwidths[..2].iter().map(setting).collect()
+    Ok(params.selection.bandwidths[..2].iter().map(setting).collect())
+}
+
+/// Transforms of the columns of a sample, and the identity metric.
+fn of_equal_weight(
+    transform: Transform,
+    sample: &Sample,
+    params: &AdaptiveParams,
+) -> Result<Arc<Preprocessing>> {
+    let ordinary = tamed(&sample.x, &params.winsorizer);
+    let columns = columns(transform, ordinary.view(), &params.preprocessing);
+    let metric = Metric::Diagonal(vec![1.0; columns.len()]);
+    Ok(Arc::new(Preprocessing::new(columns, metric)?))
 }
 
 /// Setting of the linear expert: all columns have equal weight.
 pub(super) fn linear_setting(sample: &Sample, params: &AdaptiveParams) -> Result<Setting> {
-    let width = sample.x.ncols();
-    let columns =
-        columns(Transform::Standard, tamed(&sample.x, &params.winsorizer).view(), &params.preprocessing);
+    let scale = Some(1.0 / sample.x.ncols() as f64);
     Ok(Setting {
-        preprocessing: Arc::new(Preprocessing::new(columns, Metric::Diagonal(vec![1.0; width]))?),
-        kernel: KernelSpec::Polynomial { degree: 1, scale: Some(1.0 / width as f64), offset: 1.0 },
+        preprocessing: of_equal_weight(Transform::Standard, sample, params)?,
+        kernel: KernelSpec::Polynomial { degree: 1, scale, offset: 1.0 },
         regularization: params.selection.regularizations[0],
     })
 }
@@ -182,13 +188,10 @@ pub(super) fn linear_setting(sample: &Sample, params: &AdaptiveParams) -> Result
 /// Setting of an exact expert: a rough kernel, which needs many points and suits any table, with
 /// the identity metric.
 pub(super) fn rough_setting(sample: &Sample, params: &AdaptiveParams) -> Result<Setting> {
-    let width = sample.x.ncols();
-    let columns =
-        columns(Transform::Scores, tamed(&sample.x, &params.winsorizer).view(), &params.preprocessing);
     Ok(Setting {
-        preprocessing: Arc::new(Preprocessing::new(columns, Metric::Diagonal(vec![1.0; width]))?),
+        preprocessing: of_equal_weight(Transform::Scores, sample, params)?,
         kernel: KernelSpec::ManhattanLaplacian {
-            bandwidth: Some(width as f64),
+            bandwidth: Some(sample.x.ncols() as f64),
             exponent: params.selection.exact_exponent,
         },
         regularization: params.selection.regularizations[1],

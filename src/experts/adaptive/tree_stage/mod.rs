@@ -3,10 +3,10 @@
 //! The prediction of the kernel experts is one expert of a second mixture; the others are trees. A forest splits on the columns
 //! and on that prediction, and adds the mean residual of the node of a row: nodes of at least 64, 8 and 1 rows are three
 //! experts. Boosted trees are fitted to the targets: the first 100, 300 and 1,000 of them are three more. Nodes of the forest
-//! and, for numbers, leaves of boosted trees learn each row; a few trees after others are grown again, each once while the number of rows doubles, and boosted trees are
-//! fitted again when the rows are half as many more. Others join them: boosted trees on logarithms (`log_trees.rs`), and
-//! regression on the nearest rows (`nearest.rs`). All are fitted to a copy of a bounded reservoir of rows with their
-//! prequential predictions, a part of the work each row (`making.rs`).
+//! and, for numbers, leaves of boosted trees learn each row; a few trees after others are grown again, each once while the
+//! number of rows doubles, and boosted trees are fitted again when the rows are half as many more. Others join them: boosted
+//! trees on logarithms (`log_trees.rs`), and regression on the nearest rows (`nearest.rs`). All are fitted to a copy of a
+//! bounded reservoir of rows with their prequential predictions, a part of the work each row (`making.rs`).
 //!
 //! For labels the forest learns the signs themselves, boosting takes Newton steps on the logarithmic loss, and the logarithms of
 //! the odds of all experts are combined linearly, by online Newton steps.
@@ -348,11 +348,11 @@ impl TreeStage {
         for tree in &mut self.forest {
             tree.learn(row, &left, weight);
         }
-        let how = (self.params.pace, self.params.shrinkage);
-        if let Some(boosted) = self.boosted.as_mut().filter(|_| !are_ordered) {
-            boosted.learn(&row[..features], targets, weight, how, &mut self.path);
-        }
         if !are_ordered {
+            let how = (self.params.pace, self.params.shrinkage);
+            if let Some(boosted) = &mut self.boosted {
+                boosted.learn(&row[..features], targets, weight, how, &mut self.path);
+            }
             self.logs.learn_row(&row[..features], targets, weight, how, &mut self.path);
         }
         let numbers = row.iter().chain(targets).copied().chain(std::iter::once(weight));
