@@ -71,6 +71,11 @@ impl Boosted {
         self.columns.len() / self.depth
     }
 
+    /// Whether its leaves learn further rows.
+    pub fn learns(&self) -> bool {
+        !self.weights.is_empty()
+    }
+
     /// How often the first trees cut each column.
     pub fn cuts(&self, trees: usize, features: usize) -> Vec<usize> {
         let mut cuts = vec![0; features];
@@ -108,7 +113,7 @@ impl Boosted {
         (pace, shrinkage): (f64, f64),
         path: &mut Vec<usize>,
     ) {
-        if self.weights.is_empty() {
+        if !self.learns() {
             return;
         }
         let p = self.base.len();

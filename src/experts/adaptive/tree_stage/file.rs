@@ -1,5 +1,6 @@
 //! The trees in a model file.
 
+use super::rival::Rival;
 use super::{Combination, FORMER_NUMBERS, GIVEN_UP, TERMS, TreeStage, rows_within};
 use crate::error::{Error, Result};
 use crate::experts::adaptive::AdaptiveSpec;
@@ -23,6 +24,9 @@ impl TreeStage {
         }
         if let Some(boosted) = &self.boosted {
             boosted.write("trees.boosted", out);
+        }
+        if let Some(rival) = &self.rival {
+            rival.write(out);
         }
         // Trees in the making are finished, and come when they would have come.
         if let Some(fitting) = &self.fitting {
@@ -111,6 +115,10 @@ impl TreeStage {
         let is_grown = grown >= spec.params.trees.forest_trees;
         if is_grown || fitted > 0 && new.fitting.is_none() {
             new.boosted = Some(Boosted::read("trees.boosted", (features, outputs), from)?);
+        }
+        new.rival = Rival::read((features, outputs), from)?;
+        if new.rival.is_some() && (new.are_labels || new.boosted.is_none() || new.fitting.is_some()) {
+            return Err(making("trees.rival"));
         }
         new.nearest_given_up = from.has("trees.nearest.given_up");
         if new.nearest_given_up {

@@ -1,11 +1,12 @@
 //! Making the trees: which are due, what they are fitted to, and a part of the work with each row.
 
+use super::rival::Rival;
 use super::{Combination, EXPERTS, GIVEN_UP, TreeStage};
 use crate::experts::adaptive::log_trees::{LogTarget, LogTrees, STAGES};
 use crate::experts::adaptive::nearest::{NEAREST, Nearest};
 use crate::experts::adaptive::params::{Mechanism, TreeParams};
 use crate::online::winsorizer::tamed_values;
-use crate::trees::{Boosting, Fitting, Gradual, Growing, Growth, Rows, Tree};
+use crate::trees::{Boosted, Boosting, Fitting, Gradual, Growing, Growth, Rows, Tree};
 
 /// Parts of a doubling of the rows in which the trees of the forest are grown again.
 const GROUPS: u64 = 5;
@@ -42,11 +43,22 @@ impl TreeStage {
     }
 
     /// Does a row's part of the trees that are due, for targets with these deviations.
-    pub(super) fn work(&mut self, deviations: &[f64]) {
+    pub(super) fn work(&mut self, deviations: &[f64], are_ordered: bool) {
+        if let Some(better) = Rival::decide(&mut self.rival) {
+            match better {
+                Some(trees) => self.boosted = Some(trees),
+                None => self.logs_fitted = self.logs_fitted.max(self.fitted),
+            }
+        }
         if self.are_made() {
             // One of the three.
             if let Some(boosted) = Gradual::advance(&mut self.fitting) {
-                self.boosted = Some(boosted);
+                let do_learn = self.boosted.as_ref().is_some_and(Boosted::learns) && !are_ordered;
+                if do_learn && self.rows.numbers.len() == self.capacity {
+                    self.rival = Some(Rival::new(boosted, self.age));
+                } else {
+                    self.boosted = Some(boosted);
+                }
             } else if self.logs.are_fitted() {
                 if let Some(before) = self.logs.advance() {
                     self.reset_weights(&before);
@@ -80,9 +92,14 @@ impl TreeStage {
         Gradual::new(steps, part.clamp(PARTS.0, LARGEST_PART))
     }
 
-    /// Begins to fit those on logarithms of the targets that are positive and skewed, if they are due and there are any.
+    /// Begins to fit those on logarithms of the targets that are positive and skewed, if they are due and there are any: after
+    /// each fit of those on the targets, unless it gave none that are better.
     fn fit_logs(&mut self) -> bool {
-        if self.are_labels || self.logs_fitted >= self.fitted || self.without == Some(Mechanism::Logarithms) {
+        if self.are_labels
+            || self.rival.is_some()
+            || self.logs_fitted >= self.fitted
+            || self.without == Some(Mechanism::Logarithms)
+        {
             return false;
         }
         self.logs_fitted = self.fitted;

@@ -13,8 +13,10 @@
 
 mod file;
 mod making;
+mod rival;
 
 use ndarray::ArrayViewMut2;
+use rival::Rival;
 
 use super::log_trees::{LogTrees, STAGES};
 use super::nearest::{NEAREST, Nearest};
@@ -86,6 +88,8 @@ pub(super) struct TreeStage {
     grown: u64,
     growing: Option<Gradual<Growth>>,
     boosted: Option<Boosted>,
+    /// Those that were fitted after them, if it is not known yet which are better.
+    rival: Option<Rival>,
     /// Memory for the leaves of a row.
     path: Vec<usize>,
     /// Rows when they were fitted, those being fitted included.
@@ -130,6 +134,7 @@ impl TreeStage {
             grown: 0,
             growing: None,
             boosted: None,
+            rival: None,
             path: Vec::new(),
             fitted: 0,
             fitting: None,
@@ -350,10 +355,15 @@ impl TreeStage {
         }
         if !are_ordered {
             let how = (self.params.pace, self.params.shrinkage);
+            let (x, path) = (&row[..features], &mut self.path);
             if let Some(boosted) = &mut self.boosted {
-                boosted.learn(&row[..features], targets, weight, how, &mut self.path);
+                if let Some(rival) = &mut self.rival {
+                    let learn = |trees: &mut Boosted| trees.learn(x, targets, weight, how, path);
+                    rival.compare(boosted, x, (targets, deviations), weight, learn);
+                }
+                boosted.learn(x, targets, weight, how, path);
             }
-            self.logs.learn_row(&row[..features], targets, weight, how, &mut self.path);
+            self.logs.learn_row(x, targets, weight, how, path);
         }
         let numbers = row.iter().chain(targets).copied().chain(std::iter::once(weight));
         let place = self.rows.sample(self.age, self.capacity, number, numbers, self.stored_width());
@@ -361,7 +371,7 @@ impl TreeStage {
             nearest.put(place, &row[..features]);
         }
         self.age += 1;
-        self.work(deviations);
+        self.work(deviations, are_ordered);
     }
 
     /// What the forest learns of a target, given the prediction of the kernel experts: their error, or a label itself.
@@ -381,6 +391,7 @@ impl TreeStage {
             self.age = self.rows.numbers.len() as u64;
             (self.grown, self.fitted, self.logs_fitted) = (0, 0, 0);
             (self.growing, self.fitting, self.logs) = (None, None, LogTrees::default());
+            self.rival = None;
             (self.nearest, self.nearest_given_up) = (None, false);
             (self.boosted, self.forest, self.combined) = (None, Vec::new(), Vec::new());
         }

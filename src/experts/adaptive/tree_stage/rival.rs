@@ -1,0 +1,132 @@
+//! Boosted trees that are fitted to a sample of the rows, beside others that have learned more.
+
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+use crate::trees::Boosted;
+
+/// The part of the rows so far by which they are compared.
+const COMPARED: f64 = 0.25;
+
+const NAME: &str = "trees.rival";
+
+/// Trees that take the place of those there are if their errors are smaller for a number of rows, before each is learned.
+///
+/// Leaves of the trees there are may have learned many more rows than are stored: where targets depend on the columns as before,
+/// they are better than trees fitted again, and worse where that has changed.
+#[derive(Clone, Debug)]
+pub(super) struct Rival {
+    trees: Boosted,
+    rows: f64,
+    /// Rows by which they are compared.
+    enough: f64,
+    /// Squared errors over the variances of the targets: of the trees there are, and of these.
+    errors: [f64; 2],
+}
+
+impl Rival {
+    /// After this many rows.
+    pub fn new(trees: Boosted, age: u64) -> Self {
+        Self { trees, rows: 0.0, enough: (COMPARED * age as f64).ceil(), errors: [0.0; 2] }
+    }
+
+    /// Counts the errors for a row, unless it is in the first half, after which the leaves of both have followed what has changed;
+    /// and learns it as the others do.
+    pub fn compare(
+        &mut self,
+        others: &Boosted,
+        x: &[f64],
+        (targets, deviations): (&[f64], &[f64]),
+        weight: f64,
+        learn: impl FnOnce(&mut Boosted),
+    ) {
+        let mut made = vec![0.0; targets.len()];
+        self.rows += 1.0;
+        let counts = 2.0 * self.rows > self.enough;
+        for (trees, errors) in [others, &self.trees].into_iter().zip(&mut self.errors).filter(|_| counts) {
+            trees.predict_into(x, &[usize::MAX], &mut made);
+            for ((y, made), deviation) in targets.iter().zip(&made).zip(deviations) {
+                let error = (y - made) / deviation;
+                *errors += if error.is_finite() { weight * error * error } else { 0.0 };
+            }
+        }
+        learn(&mut self.trees);
+    }
+
+    /// Once enough rows are compared: its trees if they are better, or none.
+    pub fn decide(rival: &mut Option<Self>) -> Option<Option<Boosted>> {
+        let own = rival.take_if(|own| own.rows >= own.enough)?;
+        Some((own.errors[1] < own.errors[0]).then_some(own.trees))
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        out.vector(NAME, &[self.rows, self.enough, self.errors[0], self.errors[1]]);
+        self.trees.write(NAME, out);
+    }
+
+    /// What [`write`](Self::write) wrote, of rows with as many numbers and targets, if there was one.
+    pub fn read(layout: (usize, usize), from: &Reader<'_>) -> Result<Option<Self>> {
+        if !from.has(NAME) {
+            return Ok(None);
+        }
+        let numbers = from.vector(NAME, 4)?;
+        if numbers.iter().any(|number| *number < 0.0) {
+            return Err(Error::file(format!("{NAME} has negative numbers")));
+        }
+        let trees = Boosted::read(NAME, layout, from)?;
+        Ok(Some(Self { trees, rows: numbers[0], enough: numbers[1], errors: [numbers[2], numbers[3]] }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOW: (f64, f64) = (0.5, 1.0);
+
+    /// Trees that have learned this target.
+    fn trees(target: f64) -> Boosted {
+        let mut trees = Boosted::of_one_leaf(1.0);
+        (0..100).for_each(|_| trees.learn(&[0.0], &[target], 1.0, HOW, &mut Vec::new()));
+        trees
+    }
+
+    /// The trees that are there after a comparison of those that have learned these targets, by rows with others.
+    fn compared([others, own]: [f64; 2], targets: &[f64]) -> Option<Option<Boosted>> {
+        let mut rival = Some(Rival::new(trees(own), 4 * targets.len() as u64));
+        for target in targets {
+            assert!(Rival::decide(&mut rival).is_none(), "before all rows are compared");
+            let own = rival.as_mut().expect("it is there until it is decided");
+            own.compare(&trees(others), &[0.0], (&[*target], &[2.0]), 1.0, |_| ());
+        }
+        let decided = Rival::decide(&mut rival);
+        assert!(rival.is_none());
+        decided
+    }
+
+    #[test]
+    fn those_with_smaller_errors_in_the_second_half_stay() {
+        for targets in [[1.0; 8], [9.0, 9.0, 9.0, 9.0, 1.0, 1.0, 1.0, 1.0]] {
+            assert_eq!(compared([1.0, 9.0], &targets), Some(None));
+            assert_eq!(compared([9.0, 1.0], &targets), Some(Some(trees(1.0))));
+        }
+        // Another deviation, or rows that count for nothing.
+        let mut rival = Rival::new(trees(9.0), 4);
+        rival.compare(&trees(1.0), &[0.0], (&[9.0], &[0.0]), 1.0, |_| ());
+        rival.compare(&trees(1.0), &[0.0], (&[9.0], &[1.0]), 0.0, |_| ());
+        assert_eq!(Rival::decide(&mut Some(rival)), Some(None));
+    }
+
+    #[test]
+    fn a_file_has_it_as_it_is() {
+        let mut rival = Rival::new(trees(3.0), 8);
+        let learn = |trees: &mut Boosted| trees.learn(&[0.0], &[1.0], 1.0, HOW, &mut Vec::new());
+        rival.compare(&trees(1.0), &[0.0], (&[1.0], &[1.0]), 1.0, learn);
+        let mut out = Writer::default();
+        rival.write(&mut out);
+        let bytes = out.finish("trees", serde_json::Value::Null, serde_json::Value::Null).unwrap();
+        let from = Reader::open(&bytes).unwrap();
+        let read = Rival::read((1, 1), &from).unwrap().expect("it is in the file");
+        assert_eq!((read.rows, read.enough, read.errors), (rival.rows, rival.enough, rival.errors));
+        assert_eq!(read.trees, rival.trees);
+    }
+}
