@@ -119,6 +119,15 @@ impl Horizon {
         self.waiting.clear();
     }
 
+    /// Makes room for as many kinds, of which those that were not there have made no forecasts, in a file of one fewer.
+    pub fn resize(&mut self, kinds: usize) {
+        if self.waiting.iter().all(|made| made.kinds.len() + 1 == kinds) && self.weights.has_kinds(kinds - 1)
+        {
+            self.weights.resize(kinds);
+            self.waiting.iter_mut().for_each(|made| made.kinds.push(f64::NAN));
+        }
+    }
+
     pub fn is_sound(&self, kinds: usize) -> bool {
         self.weights.is_sound(kinds)
             && self.proportional.is_finite()

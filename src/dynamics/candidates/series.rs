@@ -33,7 +33,8 @@ pub const SMOOTHED: usize = VIEWED + 2 * VIEWS.len();
 pub const DIRECT: usize = SMOOTHED + 6;
 const BRIEF: usize = DIRECT + REGRESSIONS.len() - 1;
 pub const OPERATOR: usize = BRIEF + 1;
-pub const KINDS: usize = OPERATOR + 1;
+const SEASONAL: usize = OPERATOR + 1;
+pub const KINDS: usize = SEASONAL + 1;
 
 /// Kind of the forecast with this place, in the order of [`CANDIDATES`](super::CANDIDATES).
 pub fn kind(place: usize) -> usize {
@@ -42,7 +43,8 @@ pub fn kind(place: usize) -> usize {
         place if place < SMOOTHED => 2,
         place if place < DIRECT => 3,
         place if place < OPERATOR => 4,
-        _ => 5,
+        OPERATOR => 5,
+        _ => PERSISTENCE,
     }
 }
 
@@ -69,6 +71,11 @@ const FEWEST: usize = 10;
 
 /// Periods of another trajectory after which only its own means of phases count.
 const FOLLOWED: usize = 10;
+
+/// Most rows, and seasons, whose forecasts are made again with the periods that are found in them. In more seasons kinds that
+/// begin without losses are judged as soon by those to come, without those of their first rows.
+const REPLAYED: usize = 512;
+const SEASONS: usize = 3;
 
 /// Ranges beyond the values seen up to which forecasts under inputs may go.
 const DRIVEN: f64 = 10.0;
@@ -214,6 +221,7 @@ impl Series {
         self.compare(common, (!common.inputs.is_empty()).then_some(operator));
         if self.count == 0 {
             (self.low, self.high) = (value, value);
+            self.periods = common.given.unwrap_or_default().to_vec();
         }
         self.count += 1;
         self.mean += (value - self.mean) / self.count as f64;
@@ -334,9 +342,12 @@ impl Series {
             common.given.map_or_else(|| periods::find(recent, &self.periods, parameters), <[usize]>::to_vec);
         let all_kept = history.len() == history.values().len() && history.len() <= parameters.kept;
         let changed = found != self.periods;
-        self.search = ((parameters.growth * self.count as f64) as usize).max(self.count + 2);
+        self.search = periods::next_detection(self.count, &found, parameters);
         if !changed && !all_kept {
             return self.learn_row(common, history.len() - 1);
+        }
+        if changed && self.can_replay(common, &found) {
+            return self.replay(common, found);
         }
         if changed {
             self.profiles.iter_mut().for_each(Vec::clear);
@@ -405,6 +416,43 @@ impl Series {
             let keep = !common.inputs.is_empty();
             horizon.direct.iter_mut().for_each(|direct| direct.release(now, *rows, parameters, keep));
         }
+    }
+
+    /// Whether all rows are kept, in one trajectory without inputs, and of few seasons.
+    fn can_replay(&self, common: &Common<'_>, periods: &[usize]) -> bool {
+        let season = periods.iter().max().copied().unwrap_or(0);
+        let is_whole = |history: &History| {
+            history.values().len() == self.count && history.values().iter().all(|value| !value.is_nan())
+        };
+        let are_few = self.count <= REPLAYED.min(SEASONS * season);
+        common.inputs.is_empty() && are_few && common.histories.iter().all(is_whole)
+    }
+
+    /// Learns all rows again with these periods from the first row on, so that weights and widths are those of forecasts that
+    /// know them. The operator's errors stay.
+    fn replay(&mut self, common: &Common<'_>, periods: Vec<usize>) {
+        let mut new = Self { periods, ..Self::new(self.horizons.len()) };
+        let given = new.periods.clone();
+        let mut histories = vec![History::default(); common.histories.len()];
+        for now in 0..self.count {
+            for (history, whole) in histories.iter_mut().zip(common.histories) {
+                history.push(whole.at(now), common.parameters.kept);
+            }
+            let common = Common { histories: &histories, given: Some(&given), ..*common };
+            if now + 1 == self.count {
+                new.look_now();
+            }
+            new.learn(&common, &[]);
+            if now + 1 < self.count {
+                let due: Vec<bool> =
+                    common.strides.iter().map(|stride| now.is_multiple_of(*stride)).collect();
+                new.make(&common, &[], &due);
+            }
+        }
+        for (new, old) in new.horizons.iter_mut().zip(&self.horizons) {
+            new.weights.keep(OPERATOR, &old.weights);
+        }
+        *self = new;
     }
 
     /// Smoothing on values or on logarithms.
@@ -551,7 +599,8 @@ impl Series {
     /// The mixture over a horizon.
     pub fn mix(&self, k: usize, common: &Common<'_>, kinds: &[f64]) -> Mixed {
         let shorter = self.shorter(k, common);
-        let priors = (&PRIORS[..], PERSISTENCE);
+        let first = if kinds[SEASONAL].is_nan() { PERSISTENCE } else { SEASONAL };
+        let priors = (&PRIORS[..], first);
         // The latest row alone counts where there are not more.
         let mut kinds = kinds.to_vec();
         if !kinds[DIRECT].is_nan() {
@@ -594,6 +643,11 @@ impl Series {
             }
             let mut kinds = vec![f64::NAN; KINDS];
             (kinds[PERSISTENCE], kinds[MEAN]) = (history.at(now), self.mean);
+            let season = self.season();
+            if season > 0 {
+                // The latest value of the same phase.
+                kinds[SEASONAL] = history.before(now, season * rows.div_ceil(season) - rows, false);
+            }
             for logs in [false, true] {
                 let scale = usize::from(logs);
                 let smoothing = &self.smoothing[scale];
@@ -742,6 +796,10 @@ impl State for Series {
         pass_all(&mut self.views, pass);
         self.smoothing.iter_mut().for_each(|smoothing| smoothing.pass(pass));
         pass_all(&mut self.horizons, pass);
+        if pass.reads() {
+            // Former files have no seasonal forecasts.
+            self.horizons.iter_mut().for_each(|horizon| horizon.resize(KINDS));
+        }
     }
 }
 

@@ -179,6 +179,31 @@ impl Weights {
         self.relative.masses[kind] *= RENEWED;
     }
 
+    /// Takes the losses of a kind from others of the same rows.
+    pub fn keep(&mut self, kind: usize, from: &Self) {
+        let (own, other) = (&mut self.squared, &from.squared);
+        (own.means[kind], own.latest[kind], own.masses[kind]) =
+            (other.means[kind], other.latest[kind], other.masses[kind]);
+        // The difficulty of the rows has changed.
+        let unit = self.mixed + f64::MIN_POSITIVE;
+        let (relative, own) = (&mut self.relative, &self.squared);
+        (relative.means[kind], relative.latest[kind], relative.masses[kind]) =
+            ((own.means[kind] / unit).min(LARGEST), (own.latest[kind] / unit).min(LARGEST), own.masses[kind]);
+    }
+
+    pub fn has_kinds(&self, kinds: usize) -> bool {
+        self.squared.means.len() == kinds && self.relative.means.len() == kinds
+    }
+
+    /// Makes room for as many kinds, of which those that were not there have no losses.
+    pub fn resize(&mut self, kinds: usize) {
+        for losses in [&mut self.squared, &mut self.relative] {
+            for list in [&mut losses.means, &mut losses.latest, &mut losses.masses] {
+                list.resize(kinds, 0.0);
+            }
+        }
+    }
+
     /// Expected losses of each kind, squared and relative. `shorter`: those at a shorter horizon, which has more losses that
     /// do not overlap, and after which losses over this one are expected.
     fn expected(&self, shorter: Option<&Standing>, span: Span, parameters: &Parameters) -> [Vec<f64>; WAYS] {
