@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
+import threading
 
 import numpy as np
 import pandas as pd
@@ -38,6 +40,19 @@ def table(cells=(), n=N, order=None):
 def written(path, rows, header="u,v,flow"):
     path.write_text("\n".join([header, *(",".join(row) for row in rows)]) + "\n")
     return path
+
+
+def run_by(kind, path, *options):
+    """Learn a file, or its text by a pipe."""
+    if kind == "file":
+        return run("learn", path, *options)
+    pipe = path.with_suffix(".pipe")
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[path.read_bytes()])
+    writer.start()
+    result = run("learn", pipe, *options)
+    writer.join()
+    return result
 
 
 def r2(result):
@@ -1050,3 +1065,49 @@ def test_probabilities_of_truth_values_are_named_as_these_are_predicted(tmp_path
     said = run("predict", saved, path, "--probabilities").stdout.splitlines()
     assert said[0] == "on_predicted,on_is_false,on_is_true"
     assert {line.split(",")[0] for line in said[1:]} == {"false", "true"}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["file", "pipe"])
+def test_whole_numbers_written_as_floats_are_labels(ending, kind, tmp_path):
+    labels = np.where(np.arange(N) == 5, np.nan, np.round(U > 50).astype(float))
+    frame = pd.DataFrame({"u": U, "v": V, "kind": labels})
+    path, saved, output = tmp_path / f"t.{ending}", tmp_path / "m", tmp_path / "p.csv"
+    if ending == "parquet":
+        pa_parquet.write_table(pa.Table.from_pandas(frame), path)
+        kind = "file"
+    elif ending == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_csv(path, index=False)
+    options = ["-t", "kind", "--classify", "--missing", "skip", "--save", saved]
+    result = run_by(kind, path, *options)
+    assert result.exit_code == 0, result.output
+    named = "one of 2: 0, 1" if kind == "file" else "learned as it comes"
+    assert f"kind is a label, {named}" in result.stderr
+    assert f"{N - 1} (1 skipped)" in result.stdout
+    assert ks.load(saved).classes_.tolist() == [0, 1]
+    result = run("predict", saved, path, "-o", output, "--probabilities")
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(output, dtype=str)
+    assert list(table.columns) == ["kind_predicted", "kind_is_0", "kind_is_1"]
+    assert set(table["kind_predicted"]) == {"0", "1"}
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe"])
+@pytest.mark.parametrize("form", ["{:.1f}", "{:.0f}"])
+def test_a_fraction_among_whole_labels_is_named(kind, form, tmp_path):
+    labels = [form.format(i % 2) for i in range(6000)]
+    labels[5000] = "0.5"
+    path, saved = tmp_path / "t.csv", tmp_path / "m"
+    # Longer than what is read to find the types of columns.
+    rows = (f"{i % 7}.{'0' * 60},{label}\n" for i, label in enumerate(labels))
+    path.write_text("x,kind\n" + "".join(rows))
+    options = ["-t", "kind", "--classify", "--basis", "first_points:3", "--save", saved]
+    result = run_by(kind, path, *options)
+    assert result.exit_code == 1
+    message = "row 5001, column 'kind' (line 5002): '0.5' is not a whole number, as the labels"
+    assert message in result.stderr
+    assert ks.load(saved).n_seen_ == 5000
+    result = run("learn", path, *options, "--bad-cells", "skip")
+    assert "5,999 (1 skipped)" in result.stdout

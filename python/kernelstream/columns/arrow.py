@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["as_array", "gaps_of", "labels_of"]
+__all__ = ["as_array", "gaps_of", "has_fraction", "labels_of"]
+
+_LARGEST = 2.0**63  # whole numbers of 64 bits are below it
 
 
 def as_array(column: pa.Array, kind: str, zone: str = "") -> NDArray[Any]:
@@ -67,6 +69,24 @@ def gaps_of(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "O":
         return np.array([value is None for value in values.tolist()], dtype=bool)
     return np.asarray(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
+
+
+def has_fraction(numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which numbers are not whole numbers of 64 bits.
+
+    Parameters
+    ----------
+    numbers : ndarray of float64 of shape (n,)
+        Numbers, NaN where there is none.
+
+    Returns
+    -------
+    has_fraction : ndarray of bool of shape (n,)
+        Where; False for NaN.
+    """
+    inside = np.abs(numbers) < _LARGEST
+    whole = inside & (np.where(inside, numbers, 0.5) % 1.0 == 0.0)
+    return np.asarray(~whole & ~np.isnan(numbers))
 
 
 def labels_of(column: pa.Array, kind: pa.DataType) -> NDArray[Any]:

@@ -9,7 +9,12 @@ from kernelstream.cli.choices import BadCell
 __all__ = ["BadCells"]
 
 _NAMED = 3  # cells that are named at the end
-WANTED = {"number": "a number", "boolean": "true or false", "time": "a time as the others"}
+WANTED = {
+    "number": "a number",
+    "boolean": "true or false",
+    "time": "a time as the others",
+    "label": "a whole number, as the labels before are",
+}
 
 
 @dataclass

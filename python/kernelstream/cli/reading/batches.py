@@ -18,7 +18,7 @@ from kernelstream.cli.reading.bad_cells import BadCells
 from kernelstream.cli.reading.columns import Columns
 from kernelstream.cli.reading.reader import Reader, Rows
 from kernelstream.cli.reading.sources import Source
-from kernelstream.columns.arrow import as_array, gaps_of, labels_of
+from kernelstream.columns.arrow import as_array, gaps_of, has_fraction, labels_of
 from kernelstream.columns.arrow_types import kind_of, plain, type_to_read
 from kernelstream.columns.texts import Numerals, cast_texts
 from kernelstream.exceptions import DataError
@@ -238,7 +238,7 @@ def batches_of(
     types = {name: type_to_read(kind, fields[name]) for name, kind in kinds.items()}
     types |= {name: type_to_read("number", fields[name]) for name in targets}
     if label is not None:
-        types[label] = columns.label_type
+        types[label] = _as_label(fields[label], columns.label_type)
     types |= {name: _as_kept(fields[name]) for name in columns.kept if name not in types}
     before = 0.0
     for rows in table.records({own[name]: kind for name, kind in types.items()}):
@@ -289,6 +289,11 @@ def _place_after(rows: Rows, start: int, row: int, column: str | None = None) ->
     return rows.place(start + row, column)
 
 
+def _as_label(own: pa.DataType, kind: pa.DataType) -> pa.DataType:
+    """Give the type to read a label as: whole numbers beside gaps may be written as floats."""
+    return own if pa.types.is_integer(kind) and pa.types.is_floating(own) else kind
+
+
 def _as_kept(kind: pa.DataType) -> pa.DataType:
     """Give the type to read a column as that is carried along: whole numbers may have gaps."""
     return pa.string() if pa.types.is_null(kind) else kind
@@ -316,7 +321,18 @@ class _Cells:
         if kind_of(plain(column.type)) == "category" and kind_of(kind) != "category":
             wanted = "boolean" if pa.types.is_boolean(kind) else "number"
             column = self._cast(name, own, column, wanted)
+        if pa.types.is_floating(column.type) and pa.types.is_integer(kind):
+            column = self._whole(name, column)
         return self._known(labels_of(column, kind))
+
+    def _whole(self, name: str, column: pa.Array) -> pa.Array:
+        """Cast a column of floats to whole numbers, and note the cells with fractions."""
+        numbers = as_array(column, "number")
+        odd = has_fraction(numbers)
+        for row in np.flatnonzero(odd).tolist():
+            self._odd.append((row, name, f"{numbers[row]:.12g}", "label"))
+        known = ~odd & ~np.isnan(numbers)
+        return pa.array(np.where(known, numbers, 0.0).astype(np.int64), mask=~known)
 
     def _cast(self, name: str, own: str, column: pa.Array, kind: str) -> pa.Array:
         """Cast a column of text, and note the cells that are odd."""
@@ -400,7 +416,8 @@ def find_classes(source: Source, table: Reader, columns: Columns) -> set[Any]:
     label, kind = str(columns.label), columns.label_type
     own = table.own_name(label) or label
     known: set[Any] = set()
-    for rows in table.records({own: kind}):
+    as_read = _as_label(table.schema.field(own).type, kind)
+    for rows in table.records({own: as_read}):
         # Cells that are no labels are named where their rows are learned.
         cells = _Cells(source, table, columns, rows, BadCells(BadCell.MISSING))
         known.update(cells.labels(label, own, rows.record.column(0), kind).tolist())

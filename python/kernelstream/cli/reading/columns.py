@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kernelstream.cli.reading.reader import Reader
+from kernelstream.columns.arrow import as_array, has_fraction
 from kernelstream.columns.arrow_types import (
     WORDS,
     can_be_label,
@@ -20,6 +21,7 @@ from kernelstream.columns.arrow_types import (
 from kernelstream.columns.names import near_name, normalized
 from kernelstream.columns.texts import (
     Numerals,
+    cast_texts,
     codes_in,
     date_in,
     find_dates,
@@ -192,6 +194,10 @@ def _choose_target(
         for name in targets
     ]
     if classify or any(kind_of(kind) in {"category", "boolean"} for kind in kinds):
+        if classify and len(targets) == 1 and _is_whole(table, targets[0]):
+            # Whole numbers beside gaps are written as floats.
+            chosen.label, chosen.label_type = targets[0], pa.int64()
+            return
         chosen.label = _label(targets, kinds)
         chosen.label_type = plain(table.schema.field(chosen.label).type)
         if not classify:
@@ -485,6 +491,21 @@ def _refuse_names_of_rows(table: Reader, target: str) -> None:
             f"its first {len(known):,} rows, such as {known[0].as_py()!r}: --number {target} "
             "takes it for numbers, --classify for labels"
         )
+
+
+def _is_whole(table: Reader, name: str) -> bool:
+    """Tell whether a column of floats holds whole numbers alone, as far as its first rows tell."""
+    if not pa.types.is_floating(table.schema.field(name).type):
+        return False
+    values = table.sample(name)
+    if values is None:
+        return True
+    if not pa.types.is_floating(values.type):
+        settled = table.settled_as(name)
+        numerals = Numerals(table.decimal) if settled is None else settled.numerals
+        values = cast_texts(values.cast(pa.string()), "number", numerals, table.missing_values)[0]
+    numbers = as_array(values, "number")
+    return not has_fraction(numbers).any()
 
 
 def _label(targets: list[str], kinds: list[pa.DataType]) -> str:
