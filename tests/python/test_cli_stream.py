@@ -337,7 +337,7 @@ def test_a_live_filter_predicts_before_learning(week, tmp_path):
 
 
 @pytest.mark.parametrize("order", ["mixed", "late", "one after another"])
-@pytest.mark.parametrize("options", [[], ["--classes", "low,middle"], ["--plain"]])
+@pytest.mark.parametrize("options", [[], ["--plain"]])
 def test_labels_are_learned_as_they_come_by_a_pipe(tmp_path, order, options):
     random = np.random.default_rng(0)
     X = random.normal(size=(900, 2))
@@ -350,8 +350,7 @@ def test_labels_are_learned_as_they_come_by_a_pipe(tmp_path, order, options):
     text, saved = frame.to_csv(index=False), tmp_path / "model"
     result = _by_pipe(tmp_path, text, "-t", "kind", "--save", saved, *options)
     assert result.exit_code == 0, result.stderr
-    names = ["high", "low", "middle", "other"] if options[:1] == ["--classes"] else None
-    assert ks.load(saved).classes_.tolist() == (names or ["high", "low", "other"])
+    assert ks.load(saved).classes_.tolist() == ["high", "low", "other"]
     outcome = r"row ([\d,]+) .*: the labels? (.*) (?:is|are) new, .*the ([\d,]+) rows"
     for found in re.finditer(outcome, result.stderr):
         first, so_far = (int(found[k].replace(",", "")) for k in (1, 3))
@@ -359,11 +358,10 @@ def test_labels_are_learned_as_they_come_by_a_pipe(tmp_path, order, options):
         assert so_far == first - 1
         assert frame.kind.iloc[first - 1] in found[2]
         assert frame.kind.iloc[first - 1] not in before
-    assert ("begins again" in result.stderr) == (order != "mixed" or names is not None)
+    assert ("begins again" in result.stderr) == (order != "mixed")
     # As of a file, whose labels are known beforehand.
     (tmp_path / "rows.csv").write_text(text)
-    own = ["--classes", "low,middle,high,other"] if names else options
-    same = run("learn", tmp_path / "rows.csv", "-t", "kind", "--save", tmp_path / "same", *own)
+    same = run("learn", tmp_path / "rows.csv", "-t", "kind", "--save", tmp_path / "same", *options)
     assert same.exit_code == 0
     expected = ks.load(tmp_path / "same").predict_proba(frame[["a", "b"]])
     probabilities = ks.load(saved).predict_proba(frame[["a", "b"]])
@@ -376,7 +374,35 @@ def test_a_label_that_is_new_to_a_model_that_resumes_is_refused(tmp_path):
     assert _by_pipe(tmp_path, text, "-t", "kind", "--save", saved).exit_code == 0
     result = _by_pipe(tmp_path, text + "3,new\n", "--from", saved)
     assert result.exit_code == 1
-    assert "row 91 (line 92): the label 'new' is new: the model was begun" in result.stderr
+    new = "row 91, column 'kind' (line 92): the label 'new' is new: the model was begun with"
+    assert new in result.stderr
+
+
+@pytest.mark.parametrize("named", ["yes,No", "yes", "yes,no,maybe"])
+@pytest.mark.parametrize("kind", ["file", "pipe", "workers"])
+def test_a_label_that_classes_does_not_name_is_refused(tmp_path, named, kind):
+    rows = [f"{i % 4},{'yes' if i % 4 < 2 else 'no'}" for i in range(90)]
+    text, saved = "x,kind\n" + "\n".join(rows) + "\n", tmp_path / "model"
+    options = ["-t", "kind", "--plain", "--classes", named, "--save", saved]
+    if kind == "pipe":
+        result = _by_pipe(tmp_path, text, *options)
+    else:
+        (tmp_path / "rows.csv").write_text(text)
+        options += ["--workers", "2", "--learner", "ridge:1e-2"] if kind == "workers" else []
+        result = run("learn", tmp_path / "rows.csv", *options)
+    if "no" in named.split(","):
+        assert result.exit_code == 0
+        assert ks.load(saved).classes_.tolist() == ["maybe", "no", "yes"]
+        return
+    assert result.exit_code == 1
+    message = "row 3, column 'kind' (line 4): the label 'no' is "
+    assert message in result.stderr
+    if kind == "workers":
+        assert not saved.exists()
+        return
+    names = ",".join(sorted(named.split(",")))
+    assert f"{message}not among --classes {names}: correct it, or name it" in result.stderr
+    assert ks.load(saved).n_seen_ == 2
 
 
 def test_a_model_that_begins_again_learns_a_uniform_sample_whatever_the_batches():

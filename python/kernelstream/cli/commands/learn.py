@@ -89,8 +89,9 @@ def learn(
     classes: Annotated[
         str | None,
         typer.Option(
-            help="Labels that may come, such as yes,no. Default: those of all files, found in a "
-            "pass over that column; by a pipe, labels are learned as they come.",
+            help="Labels that may come, such as yes,no; another one is an error. Default: those of "
+            "all files, found in a pass over that column; by a pipe, labels are learned as they "
+            "come.",
             rich_help_panel=MODEL_PANEL,
         ),
     ] = None,

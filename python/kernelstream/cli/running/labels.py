@@ -36,6 +36,8 @@ class Labels(Task):
         Rows of the recent error.
     grows : bool, default=False
         Whether other labels may come: the model then begins again with the rows so far.
+    named : bool, default=False
+        Whether the labels are those of ``--classes``.
     """
 
     error: RunningMistakes
@@ -48,6 +50,7 @@ class Labels(Task):
         probabilities: bool = False,
         window: int = WINDOW,
         grows: bool = False,
+        named: bool = False,
     ) -> None:
         self.predicted = [f"{target}_predicted"]
         if probabilities:
@@ -61,6 +64,7 @@ class Labels(Task):
         self._codes: Mapping[Any, int] = Classes(classes).table
         self._probabilities = probabilities
         self._rows = RowsSoFar() if grows else None
+        self._named = named
 
     def first_new(self, batch: Batch, learned: Mask) -> int | None:
         """See `Task.first_new`."""
@@ -115,12 +119,16 @@ class Labels(Task):
         row = next(new, None)
         if row is not None:
             names = [str(name) for name in self.classes.tolist()]
-            raise RefusedRowError(
-                f"{batch.where(row)}: the label {str(labels[row])!r} is new: the model was begun "
-                f"with {', '.join(names)}. Begin again, naming every label that may come: "
-                f"--classes {','.join([*names, str(labels[row])])}",
-                row,
-            )
+            label = f"{batch.where(row, self._target)}: the label {str(labels[row])!r}"
+            every = f"--classes {','.join([*names, str(labels[row])])}"
+            if self._named:
+                why = f"is not among --classes {','.join(names)}: correct it, or name it: {every}"
+            else:
+                why = (
+                    f"is new: the model was begun with {', '.join(names)}. Begin again, naming "
+                    f"every label that may come: {every}"
+                )
+            raise RefusedRowError(f"{label} {why}", row)
 
     def predict(self, model: Any, batch: Batch, sound: Mask) -> list[NDArray[Any]]:
         """See `Task.predict`."""

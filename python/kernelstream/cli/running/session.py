@@ -120,7 +120,7 @@ def begin(options: RunOptions, table: Reader, sources: Sequence[Source]) -> Sess
         model = KernelExpertsClassifier(**how) if options.experts else KernelClassifier(**how)
     else:
         model = KernelExperts(**how) if options.experts else KernelRegressor(**how)
-    task = _task(options, columns, classes, grows)
+    task = _task(options, columns, classes, grows, named=options.classes is not None)
     progress = Progress(options=options.given(), numerals=columns.numerals)
     return Session(model, columns, task, progress)
 
@@ -179,11 +179,13 @@ def _kinds_of(columns: Columns) -> dict[str, Any] | None:
     return kinds or None
 
 
-def _task(options: RunOptions, columns: Columns, classes: Any, grows: bool = False) -> Task:
+def _task(
+    options: RunOptions, columns: Columns, classes: Any, grows: bool = False, named: bool = False
+) -> Task:
     """Give what learns the targets: a label, with other classes if they grow, or numbers."""
     check_coverage(options.coverage, columns.label)
     if columns.label is not None:
-        return Labels(columns.label, classes, window=options.window, grows=grows)
+        return Labels(columns.label, classes, window=options.window, grows=grows, named=named)
     return Numbers(columns.targets, window=options.window, coverage=options.coverage)
 
 
@@ -229,7 +231,7 @@ def _classes(
     if options.classes is not None:
         named = [name.strip() for name in options.classes.split(",") if name.strip()]
         try:
-            return np.array(sorted(set(pa.array(named).cast(kind).to_pylist()))), True
+            return np.array(sorted(set(pa.array(named).cast(kind).to_pylist()))), False
         except pa.ArrowInvalid as error:
             raise ValueError(f"--classes {options.classes}: {error}") from None
     known: set[Any] = set()

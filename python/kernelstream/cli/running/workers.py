@@ -22,6 +22,7 @@ from kernelstream.cli.reading.batches import Batch, batches_of
 from kernelstream.cli.reading.columns import Columns, check_alike
 from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
+from kernelstream.cli.running.labels import Labels
 from kernelstream.cli.running.learning import Learning
 from kernelstream.cli.running.merging import merge
 from kernelstream.cli.running.messages import announce
@@ -217,7 +218,12 @@ def _learn_sample(session: Session, samples: Sequence[Batch]) -> None:
     """Learn rows of all files, in an order that does not sort them by file."""
     rows = _joined(samples)
     shuffled = _taken(rows, np.random.default_rng(len(rows)).permutation(len(rows)))
-    every = np.ones(len(rows), dtype=bool)
+    if isinstance(session.task, Labels) and shuffled.labels is not None:
+        # A label that no class has is refused with its row where its file is learned.
+        known = set(session.task.classes.tolist())
+        sound = [i for i, label in enumerate(shuffled.labels.tolist()) if label in known]
+        shuffled = _taken(shuffled, np.array(sound)) if sound else shuffled
+    every = np.ones(len(shuffled), dtype=bool)
     session.task.learn(session.model, shuffled, every, every)
 
 
