@@ -265,3 +265,33 @@ def test_summaries_of_narrow_terminals_break_no_words(table):
     result = CliRunner().invoke(app, ["learn", str(table), "-t", "y"], env={"COLUMNS": "30"})
     assert "  running mean's " in result.stdout
     assert "rows learned " in result.stdout
+
+
+@pytest.mark.parametrize("model", ["--plain", "--experts"])
+@pytest.mark.parametrize(
+    ("values", "options", "note"),
+    [
+        ([0, 1], [], "y has two values, 0 and 1, and is learned as a number; --classify"),
+        ([-1.0, 1.0], [], "y has two values, -1 and 1, and"),
+        ([0.25, 1], [], None),
+        ([0, 1, 2], [], None),
+        ([0, 1], ["--classify"], None),
+        (["yes"], [], "every row has the label 'yes' of y, so that no mistake is possible"),
+        ([" No", "No", "no", "yes"], [], "' No' and 'No' and 'no'; each is a label of its own"),
+        (["no", "yes"], [], None),
+    ],
+)
+def test_targets_of_few_values_have_one_note(values, options, note, model, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{i % 7},{values[i % len(values)]}\n" for i in range(60))
+    path.write_text("x,y\n" + rows)
+    result = run("learn", path, "-t", "y", model, *options)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("note: ") == (note is not None)
+    assert note is None or note in result.stderr
+
+
+def test_a_target_of_two_values_at_first_has_no_note(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(3000)) + "1,5\n")
+    assert "note: " not in run("learn", path, "-t", "y").stderr

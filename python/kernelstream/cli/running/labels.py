@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kernelstream.cli.choices import WINDOW
 from kernelstream.cli.reading.batches import Batch, RefusedRowError
+from kernelstream.cli.reading.columns import listed
 from kernelstream.cli.running.late_labels import RowsSoFar
 from kernelstream.cli.running.task import Mask, Task, last_leads, weights_of
 from kernelstream.cli.running.windows import Drift, Window
@@ -143,6 +144,30 @@ class Labels(Task):
             known = sound & batch.judged
             self._count(batch.labels[known], predicted[known])
         return [predicted, *probabilities.T]
+
+    @property
+    def notes(self) -> list[str]:
+        """See `Task.notes`."""
+        names = self.classes.tolist()
+        if len(names) == 1:
+            note = (
+                f"every row has the label {names[0]!r} of {self._target}, so that no mistake is "
+                "possible: check the target and the rows"
+            )
+            return [note]
+        alike: dict[str, list[str]] = {}
+        for name in names:
+            if isinstance(name, str):
+                alike.setdefault(name.strip().casefold(), []).append(name)
+        groups = [" and ".join(map(repr, group)) for group in alike.values() if len(group) > 1]
+        if not groups:
+            return []
+        note = (
+            f"labels of {self._target} differ only in case or in spaces around them: "
+            f"{listed(groups, most=4)}; each is a label of its own, so write them alike if they "
+            "mean the same"
+        )
+        return [note]
 
     def figures(self) -> dict[str, float]:
         """See `Task.figures`."""

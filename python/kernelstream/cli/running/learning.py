@@ -387,6 +387,9 @@ class Learning:
         output = self._console if str(paths.predict_to) == "-" else Terminal()
         if progress.rows:
             session.task.summarize(output)
+            # A run that resumes has not all rows.
+            for note in session.task.notes if self._resumed is None else []:
+                self._say(f"note: {note}")
             if how := session.task.in_order:
                 self._say(
                     f"{how}: rows come in an order, and these errors say little of other rows"

@@ -17,6 +17,8 @@ from kernelstream.estimators.uncertainty import Prequential
 
 __all__ = ["Numbers"]
 
+_FEWEST = 10  # rows from which a target of two values may be a label
+
 
 class Numbers(Task):
     """Numeric targets."""
@@ -41,6 +43,8 @@ class Numbers(Task):
         self._drift = Drift(2.0)
         self._targets = list(targets)
         self._judged = judged
+        # The distinct values of a single target, until there are more than two.
+        self._values: set[float] = set()
 
     def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
         """See `Task.learn`."""
@@ -59,6 +63,8 @@ class Numbers(Task):
             said = said.reshape(y.shape)
             self.missing += np.isnan(y).sum(axis=0)
             self._count(y[known], said[known])
+            if len(self._targets) == 1 and len(self._values) <= 2:
+                self._values.update(np.unique(y[known]).tolist())
             columns[predicted, :, 0] = said
             if prequential.intervals is not None:
                 _, ends = prequential.intervals
@@ -90,6 +96,19 @@ class Numbers(Task):
         """See `Task.describe_missing`."""
         counts = zip(self._targets, self.missing.tolist(), strict=True)
         return ", ".join(f"{name} in {count:,} rows" for name, count in counts if count)
+
+    @property
+    def notes(self) -> list[str]:
+        """See `Task.notes`."""
+        values = sorted(self._values)
+        whole = all(value.is_integer() for value in values)
+        if len(values) != 2 or not whole or self.error.n_rows < _FEWEST:
+            return []
+        note = (
+            f"{self._targets[0]} has two values, {values[0]:.0f} and {values[1]:.0f}, and is "
+            "learned as a number; --classify learns it as a label"
+        )
+        return [note]
 
     def figures(self) -> dict[str, float]:
         """See `Task.figures`."""

@@ -72,6 +72,11 @@ class Task(ABC):
         return ""
 
     @property
+    def notes(self) -> list[str]:
+        """Properties of the target in all rows, of which the errors alone do not inform."""
+        return []
+
+    @property
     def recent(self) -> str:
         """The error of the last rows, as a short text; empty if these are all rows."""
         if self.window.n_rows <= self.window.size:
