@@ -295,3 +295,21 @@ def test_a_target_of_two_values_at_first_has_no_note(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"{i % 7},{i % 2}\n" for i in range(3000)) + "1,5\n")
     assert "note: " not in run("learn", path, "-t", "y").stderr
+
+
+@pytest.mark.filterwarnings("default::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("model", ["--plain", "--experts"])
+def test_notes_advise_what_options_can_do(model, tmp_path):
+    rng = np.random.default_rng(0)
+    level = rng.integers(150, size=1500)
+    y = np.where(np.arange(1500) == 1200, 1e5, level + rng.normal(size=1500))
+    rows = {"a": rng.normal(size=1500), "prod": [f"k{k}" for k in level], "y": y}
+    pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
+    result = run("learn", tmp_path / "t.csv", "-t", "y", model)
+    assert "column 'prod' has 1" in result.stderr
+    assert "leave the column out by --exclude prod, combine rare categories" in result.stderr
+    # To a single model, the outlier may stand for a missing value.
+    remedy = "--plain --no-scale" if model == "--experts" else "--missing-values=100000"
+    assert remedy in result.stderr
+    assert "columns=" not in result.stderr
+    assert "scale=" not in result.stderr

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from kernelstream.exceptions import KernelstreamWarning
 
-__all__ = ["advise"]
+__all__ = ["advise", "by_options", "naming_options"]
 
 _PACKAGE = str(Path(__file__).parents[1])
+_BY_OPTIONS: ContextVar[bool] = ContextVar("by_options", default=False)
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Let warnings name options of the command line in the place of parameters."""
+    before = _BY_OPTIONS.set(True)
+    try:
+        yield
+    finally:
+        _BY_OPTIONS.reset(before)
+
+
+def by_options() -> bool:
+    """Tell whether the user has options of the command line rather than parameters."""
+    return _BY_OPTIONS.get()
 
 
 def advise(message: str, category: type[KernelstreamWarning] = KernelstreamWarning) -> None:

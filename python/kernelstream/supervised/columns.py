@@ -24,7 +24,7 @@ from kernelstream.columns.cells import (
     zone_of,
 )
 from kernelstream.columns.names import name_in
-from kernelstream.estimators.advice import advise
+from kernelstream.estimators.advice import advise, by_options
 from kernelstream.estimators.validation import (
     REMEDY_OF_GAPS,
     finite_rows,
@@ -298,7 +298,9 @@ def warn_of_levels(estimator: Any, rows: Any) -> None:
         levels.clear()
         estimator._warned_of_levels = True
         apart = ""
-        if hasattr(estimator, "learner"):
+        if by_options():
+            apart = f"leave the column out by --exclude {name}, "
+        elif hasattr(estimator, "learner"):
             # To experts, features of many categories are no better than shared ones.
             larger = {"type": "category", "max_size": 2 ** (len(known) - 1).bit_length()}
             apart = f"columns={{{name!r}: {larger}}} keeps more apart; else "

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.learners import Learner
+from kernelstream.estimators.advice import by_options
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.estimators.sentinels import Sentinel
 from kernelstream.exceptions import NotAvailableError
@@ -200,6 +201,8 @@ class KernelExperts(KernelRegressor):
     def _learning_unlimited(self) -> str:
         if self.experts is not None:
             return super()._learning_unlimited
+        if by_options():
+            return "give --plain --no-scale, which takes targets and columns as they are"
         return "give experts of your own"
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:

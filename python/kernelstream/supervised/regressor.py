@@ -14,7 +14,7 @@ from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner
 from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
-from kernelstream.estimators.advice import advise
+from kernelstream.estimators.advice import advise, by_options
 from kernelstream.estimators.metrics import RunningError
 from kernelstream.estimators.process import covariance_of, draws_of
 from kernelstream.estimators.sentinels import Sentinel, find_sentinel
@@ -656,7 +656,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     @property
     def _learning_unlimited(self) -> str:
         """How to learn targets as they are."""
-        return "pass scale=False, which takes targets and columns as they are"
+        way = "give --no-scale" if by_options() else "pass scale=False"
+        return f"{way}, which takes targets and columns as they are"
 
     @property
     def _sentinels_to_name(self) -> Literal["any", "known", "far"]:

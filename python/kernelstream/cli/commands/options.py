@@ -14,6 +14,7 @@ import typer
 from kernelstream.cli.choices import BadCell
 from kernelstream.cli.writing.failures import close_output
 from kernelstream.cli.writing.messages import printable
+from kernelstream.estimators.advice import naming_options
 from kernelstream.starting import interrupt_again
 
 __all__ = [
@@ -105,7 +106,7 @@ def one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
 
         interrupt_again()
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), naming_options():
                 # The place in the code does not help the user of a command.
                 warnings.showwarning = lambda message, *_: typer.echo(
                     f"note: {printable(str(message))}", err=True
