@@ -209,3 +209,23 @@ def test_counts_of_rows_that_no_stream_has_are_refused(tmp_path, count):
             continue
         with pytest.raises(ks.ModelFileError, match="sample"):
             ks.load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize("rises", [False, True])
+def test_the_warning_advises_what_fits_its_cause(rises):
+    X, y = smooth()
+    # Categories in no order, many of them for the first time after a short warm-up.
+    level = np.random.default_rng(0).integers(60, size=N)
+    rows = pd.DataFrame(X, columns=["a", "b"]).assign(shop=[f"k{k}" for k in level])
+    if rises:
+        rows["number"] = np.arange(N)
+    model = ks.KernelRegressor(n_warm_up=20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.partial_fit(rows, y)
+    found = [str(one.message) for one in caught if one.category is MovedColumnsWarning]
+    assert len(found) == 1
+    assert "column 'shop' has categories that the rows before had not" in found[0]
+    assert ("column 'number' has left the range of the rows before" in found[0]) == rises
+    assert ("a row number is best left out" in found[0]) == rises
+    assert ("else nothing is to be done" in found[0]) != rises

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from kernelstream.estimators.advice import advise
+from kernelstream.estimators.advice import advise, by_options
 from kernelstream.exceptions import (
     DriftWarning,
     MovedColumnsWarning,
@@ -123,16 +123,33 @@ class Diagnostics:
 Concerns: TypeAlias = tuple[bool, bool, list[int]]
 
 
-def _moved(names: list[Any]) -> str:
-    column = "column" if len(names) == 1 else "columns"
-    first = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
-    has = "has" if len(names) == 1 else "have"
-    return (
-        f"rescaled its columns, and learned a sample of the rows again: {column} {first} {has} "
-        "left the range of the rows before, or has categories or gaps that they had not. Rows "
-        "that are sorted by a column are best shuffled, and a row number is best left out; "
-        "KernelExperts() follows columns that move"
+def _moved(model: Any, places: list[int]) -> str:
+    kinds = list(getattr(vars(model).get("_columns"), "kinds", {}).values())
+    names = dict(zip(places, _names_of(model, places), strict=True))
+    of_text = [place for place in places if kinds and kinds[place]["type"] == "category"]
+    others = [names[place] for place in places if place not in of_text]
+    causes = []
+    if others:
+        causes.append(f"{_listed(others)} left the range of the rows before, or gaps appeared")
+    if of_text:
+        named = _listed([names[place] for place in of_text])
+        causes.append(f"{named} categories that the rows before had not")
+    follows = "--experts follows" if by_options() else "KernelExperts() follows"
+    remedy = (
+        "Rows that are sorted by a column are best shuffled, and a row number is best left out; "
+        f"{follows} columns that move"
+        if others
+        else "If the rows are sorted by it, they are best shuffled; else nothing is to be done"
     )
+    return (
+        "rescaled its columns, and learned a sample of the rows again: "
+        f"{', and '.join(causes)}. {remedy}"
+    )
+
+
+def _listed(names: list[Any]) -> str:
+    first = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+    return f"column {first} has" if len(names) == 1 else f"columns {first} have"
 
 
 # Beyond it coefficients of points have fewer than six of the sixteen digits of double precision.
@@ -200,7 +217,7 @@ def warn_of_concerns(
             DriftWarning,
         )
     if moved and not before[2]:
-        advise(f"{name} {_moved(_names_of(model, moved))}", MovedColumnsWarning)
+        advise(f"{name} {_moved(model, moved)}", MovedColumnsWarning)
 
 
 def warn_of_small_weights(weights: NDArray[np.float64]) -> bool:
