@@ -740,3 +740,40 @@ def test_rows_of_enormous_weights_keep_the_odds_bounded(weight):
         model.partial_fit(X, y, classes=[0, 1], sample_weight=np.full(600, weight))
         assert np.mean(model.predict(X) == sides) > 0.85
         assert np.abs(model.decision_function(X)).max() < 1e3 * np.log(weight)
+
+
+@pytest.mark.parametrize(
+    ("values", "classes"),
+    [
+        ([True, False], np.array([False, True])),
+        ([np.True_, False], np.array([False, True])),
+        ([1, 0], np.array([0, 1])),
+        ([1.0, 0], np.array([0.0, 1.0])),
+    ],
+)
+def test_objects_of_one_kind_are_labels_of_it(values, classes):
+    y = np.array(values * 200, object)
+    model = ks.KernelClassifier().fit(X, y)
+    assert model.classes_.dtype == classes.dtype
+    np.testing.assert_array_equal(model.classes_, classes)
+    assert model.predict(X).dtype == classes.dtype
+    later = ks.KernelClassifier().partial_fit(X, y, classes=np.array(values, object))
+    np.testing.assert_array_equal(later.classes_, classes)
+    later.partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0, True], "the number 0 at row 0 and the boolean True at row 1: .*int"),
+        (["no", True], "the string 'no' at row 0 and the boolean True at row 1: .*str"),
+        (["no", 1], "the string 'no' at row 0 and the number 1 at row 1: .*str"),
+        ([2**70, 1], "the label 1180591620717411303424 is too large"),
+        ([(1,), (2,)], r"got \(1,\) at row 0, a tuple"),
+    ],
+)
+def test_labels_of_several_kinds_are_named(values, message):
+    y = np.empty(400, object)
+    y[:] = values * 200
+    with pytest.raises((ValueError, TypeError), match=message):
+        ks.KernelClassifier().fit(X, y)

@@ -178,7 +178,7 @@ def labels_of(y: ArrayLike | None, owner: str) -> NDArray[Any]:
     kind = getattr(getattr(y, "dtype", None), "kind", labels.dtype.kind)
     if kind != labels.dtype.kind and kind in _NUMBERS:
         labels = labels.astype({"b": np.bool_, "i": np.int64, "u": np.uint64}.get(kind, np.float64))
-    return labels
+    return _typed(labels) if labels.dtype.kind == "O" else labels
 
 
 def find_classes(labels: NDArray[Any], *, declared: bool = False) -> NDArray[Any]:
@@ -193,6 +193,8 @@ def find_classes(labels: NDArray[Any], *, declared: bool = False) -> NDArray[Any
     """
     if not len(labels):
         raise ValueError("there are no labels: at least one class is needed")
+    if labels.dtype.kind == "O":
+        _refuse_mixed(labels, "class" if declared else "row")
     try:
         classes = np.unique(labels)
     except TypeError as error:
@@ -201,6 +203,59 @@ def find_classes(labels: NDArray[Any], *, declared: bool = False) -> NDArray[Any
     are_few = declared or 2 * len(classes) <= len(labels)
     check_classification_targets(np.repeat(classes, 2) if are_few else labels)
     return classes
+
+
+# The kinds of labels among objects; truth values are whole numbers to Python.
+_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("boolean", (bool, np.bool_)),
+    ("number", (int, float, np.number)),
+    ("string", (str,)),
+)
+
+
+def _kind_of(label: object) -> str:
+    return next((name for name, types in _KINDS if isinstance(label, types)), "")
+
+
+def _typed(labels: NDArray[Any]) -> NDArray[Any]:
+    """Give objects that are all booleans, or all numbers, as an array of these."""
+    values = labels.tolist()
+    kinds = set(map(_kind_of, values))
+    if kinds == {"boolean"}:
+        return labels.astype(np.bool_)
+    if kinds != {"number"}:
+        return labels
+    if any(isinstance(value, float | np.floating) for value in values):
+        return labels.astype(np.float64)
+    # Whole numbers beyond 64 bits stay objects, which are refused by name.
+    large = any(not -(1 << 63) <= value < 1 << 63 for value in values)
+    return labels if large else labels.astype(np.int64)
+
+
+def _refuse_mixed(labels: NDArray[Any], place: str) -> None:
+    """Refuse labels of several kinds, or of none that a class can have, by their rows."""
+    first: dict[str, int] = {}
+    for row, label in enumerate(labels.tolist()):
+        first.setdefault(_kind_of(label), row)
+        if len(first) > 1 or "" in first:
+            break
+    if "" in first:
+        label = labels[first[""]]
+        raise TypeError(
+            f"labels must be strings, numbers or booleans, got {label!r} at {place} {first['']}, a "
+            f"{type(label).__name__}: convert it, such as by str(label)"
+        )
+    if len(first) > 1:
+        (kind, row), (other, other_row) = first.items()
+        remedy = "int" if "string" not in first else "str"
+        raise ValueError(
+            f"labels must all be of one kind, strings, numbers or booleans, got the {kind} "
+            f"{labels[row]!r} at {place} {row} and the {other} {labels[other_row]!r} at {place} "
+            f"{other_row}: make them one kind, such as [{remedy}(label) for label in y]"
+        )
+    if "number" in first:  # numbers that fit are no objects
+        largest = max(labels.tolist(), key=abs)
+        raise ValueError(f"the label {largest} is too large: use its text, str(label)")
 
 
 def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
