@@ -48,8 +48,8 @@ BAD_ROWS = {
     "one row flat": (np.ones(3), "2D array"),
     "scalar": (1.0, "scalar|2D"),
     "three-dimensional": (np.ones((20, 3, 2)), "dim 3"),
-    "strings": (np.full((20, 3), "word"), "strings|string|convert"),
-    "string list": ([["a", "b", "c"]] * 20, "strings|string|convert"),
+    "strings": (np.full((20, 3), "word"), "row 0, column 0 is 'word', which is no number"),
+    "string list": ([["a", "b", "c"]] * 20, "row 0, column 0 is 'a', which is no number"),
     "complex": (X + 1j, "[Cc]omplex"),
     "objects": (np.full((20, 3), object()), "float|number"),
     "object words": (with_value(X.astype(object), (2, 2), "word"), "word"),
@@ -287,3 +287,23 @@ def test_repeated_and_constant_rows_are_normal_input():
     model = ks.KernelRegressor(scale=False).fit(rows, np.arange(50.0))
     assert model.n_stored_ == 1
     assert np.isfinite(model.predict(rows)).all()
+
+
+@pytest.mark.parametrize("form", ["objects", "list", "texts"])
+@pytest.mark.parametrize(
+    "model", [ks.KernelRegressor(), ks.KernelExperts(effort="low"), ks.Koopman()], ids=repr
+)
+def test_texts_in_arrays_are_named_with_a_remedy(model, form):
+    frame = pd.DataFrame(X).assign(flag=np.array(["1", "yes", "no", "yes"])[np.arange(20) % 4])
+    rows = frame.to_numpy()
+    rows = {"objects": rows, "list": rows.tolist(), "texts": rows.astype(str)}[form]
+    remedy = "leave it out" if isinstance(model, ks.Koopman) else r"columns=\{3: 'category'\}"
+    what = "row 1, column 3 is 'yes', which is no number"
+    with pytest.raises(ValueError, match=f"{what}: .*{remedy}"):
+        model.fit(rows, None if isinstance(model, ks.Koopman) else Y)
+
+
+def test_the_remedy_for_texts_in_arrays_works():
+    rows = pd.DataFrame(X).assign(flag=["yes", "no"] * 10).to_numpy()
+    model = ks.KernelRegressor(columns={3: "category"}).fit(rows, Y)
+    assert model.columns_["3"] == "category"

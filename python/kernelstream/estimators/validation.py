@@ -97,6 +97,7 @@ def rows_of(
         rows = rows.astype(np.float64, copy=False) if issparse(rows) else as_float64(rows, "X")
     except (ValueError, TypeError):
         refuse_objects(X)
+        _refuse_texts(X, categories=reset and hasattr(estimator, "columns"))
         raise
     if named and not issparse(rows) and (names := column_names(X)):
         finite_rows(rows, "X", names)
@@ -233,6 +234,48 @@ def refuse_objects(X: Any, array: str = "X") -> None:
                 f"column {name!r} of {array} holds {found}, which is no number: leave it out, or "
                 "encode it, for instance by scikit-learn's OneHotEncoder"
             ) from None
+
+
+def _refuse_texts(X: Any, *, categories: bool) -> None:
+    """Name the first entry of an array that is no number, as a better error than numpy's.
+
+    With `categories` the estimator has columns of text, if they are declared.
+
+    Raises
+    ------
+    ValueError
+        An entry is text; the message names it, its row and its column.
+    """
+    if not isinstance(X, np.ndarray | list | tuple):
+        return
+    try:
+        array = np.asarray(X, object if isinstance(X, list | tuple) else None)
+    except ValueError:  # rows of several lengths
+        return
+    if array.ndim != 2 or array.dtype.kind not in "OUS":
+        return
+    for column, row in np.ndindex(array.shape[::-1]):
+        value = array[row : row + 1, column].tolist()[0]
+        if isinstance(value, str | bytes) and not _is_number(value):
+            break
+    else:
+        return
+    remedy = "leave it out, or encode it as numbers"
+    if categories:
+        remedy = (
+            f"declare it, columns={{{column}: 'category'}}, or pass a data frame, whose columns "
+            "have types"
+        )
+    what = f"X at row {row}, column {column} is {value!r}, which is no number: {remedy}"
+    raise located_error(what, "X", row, column) from None
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def first_of(values: Any, types: tuple[type, ...]) -> str:
