@@ -235,6 +235,26 @@ def test_probabilities_sum_to_one_and_agree_with_labels(model):
         np.testing.assert_allclose(list(one.values()), shares[3], atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        ks.KernelClassifier(),
+        ks.KernelClassifier(loss="squared"),
+        ks.KernelExpertsClassifier(effort="low"),
+    ],
+    ids=repr,
+)
+def test_logarithms_of_probabilities(model):
+    for labels in (TWO["strings"], THREE):
+        fitted = clone(model).fit(X, labels)
+        shares = fitted.predict_proba(X)
+        logarithms = fitted.predict_log_proba(X)
+        np.testing.assert_array_equal(np.isneginf(logarithms), shares == 0.0)
+        np.testing.assert_allclose(np.exp(logarithms), shares, rtol=1e-12)
+    if model.get_params().get("loss") == "squared":
+        assert np.isneginf(logarithms).any()
+
+
 def test_probabilities_are_those_of_the_labels():
     rng = np.random.default_rng(0)
     rows = np.repeat([[-1.0], [0.0], [1.0]], 4000, axis=0)
@@ -275,6 +295,7 @@ def test_losses_without_probabilities_lack_the_method():
         model = ks.KernelClassifier(learner=ks.Gradient(), loss=loss, scale=False).fit(X, THREE)
         assert not hasattr(model, "predict_proba")
         assert not hasattr(model, "predict_proba_one")
+        assert not hasattr(model, "predict_log_proba")
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba': the loss"):
         ks.KernelClassifier(learner=ks.Gradient(), loss="hinge", scale=False).predict_proba(X)
 

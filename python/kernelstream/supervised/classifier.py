@@ -403,6 +403,32 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         return cast("NDArray[np.float64]", self._core.probabilities(rows))
 
     @available_where(_gives_probabilities)
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predict the natural logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n, n_classes)
+            Logarithms of `predict_proba`, at most 0; -inf where a probability is 0, which other
+            losses than the logistic may give.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        probabilities = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return cast("NDArray[np.float64]", np.log(probabilities))
+
+    @available_where(_gives_probabilities)
     def predict_proba_one(self, x: Row) -> dict[Any, float]:
         """Predict the probability of each class for one row, for live use.
 
