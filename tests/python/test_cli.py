@@ -306,6 +306,14 @@ def test_the_same_table_gives_the_same_model_to_the_bit(options, model, target, 
     assert list(loaded.feature_names_in_) == list(same.feature_names_in_)
 
 
+def test_the_model_of_several_batches_is_that_of_the_frame_to_rounding(frame, tmp_path):
+    saved, X = tmp_path / "m", frame.drop(columns=["y", "z"])
+    path = written(frame.drop(columns="z"), tmp_path / "t.csv")
+    assert run("learn", path, "-t", "y", "--save", saved).exit_code == 0
+    same = ks.KernelRegressor().partial_fit(X, frame["y"])
+    np.testing.assert_allclose(ks.load(saved).predict(X), same.predict(X), rtol=0, atol=1e-11)
+
+
 def test_a_model_of_a_frame_continues_from_the_command_line(frame, tmp_path):
     path = written(frame[200:400], tmp_path / "t.csv")
     X = frame.drop(columns=["y", "z"])
