@@ -156,7 +156,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     dictionary is frozen, and merged ones, learn targets as they are, so that merging is exact.
 
     ``sample_weight`` multiplies the loss of a row, in a single round. For `Ridge`, and
-    `GaussNewton` with a squared loss, weight 3 equals three identical rows (a reservoir and
+    `GaussNewton` with a squared loss, weight 3 equals three identical rows (scales, a reservoir and
     `forgetting` count it as one row). Otherwise the slope of the loss is multiplied, and with it
     the step of `Gradient` and of budgeted learners, which differs from several steps. Whether a row
     is stored does not depend on its weight, if it is above 0. A row of weight 0 counts in
