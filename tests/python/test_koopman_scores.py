@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 import kernelstream as ks
 from kernelstream import datasets
 from kernelstream.koopman import chapman_kolmogorov, prequential_skill, vamp_score
+from kernelstream.koopman.chapman import _regression
 
 
 def _trajectory(seed: int, n: int = 1500) -> np.ndarray:
@@ -296,3 +297,14 @@ def test_results_for_k_eigenpairs_have_the_same_length() -> None:
             model.eigenfunctions(T[:2], k).shape[1],
         }
         assert lengths == {k}
+
+
+def test_the_error_of_a_function_on_one_state_alone_is_not_known() -> None:
+    spike = np.zeros((60, 3), dtype=np.complex128)
+    spike[30, 0] = 2.0
+    spike[:, 1] = np.arange(60)
+    with np.errstate(all="raise"):
+        estimated, error = _regression(spike[:-1], spike[1:])
+    assert estimated[0] == 0.0
+    np.testing.assert_array_equal(np.isnan(error), [True, False, True])
+    assert np.isnan(estimated[2])

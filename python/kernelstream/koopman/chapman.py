@@ -149,11 +149,13 @@ def _regression(now: ComplexArray, later: ComplexArray) -> tuple[ComplexArray, F
     starts = np.unique(np.linspace(0, len(now), _BLOCKS, endpoint=False, dtype=np.int64))
     products = np.add.reduceat(np.conj(now) * later, starts, axis=0)
     squares = np.add.reduceat(np.abs(now) ** 2, starts, axis=0)
-    whole = products.sum(axis=0) / squares.sum(axis=0)
-    # The error of a single block is not known (NaN): without it nothing is left.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        without = (products.sum(axis=0) - products) / (squares.sum(axis=0) - squares)
+    rest = squares.sum(axis=0) - squares
     count = len(starts)
-    spread = np.abs(without - without.mean(axis=0)) ** 2
+    # NaN where nothing is left: the value of a function that is zero everywhere, and the error of
+    # a single block or of a function that is zero outside one.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = products.sum(axis=0) / squares.sum(axis=0)
+        without = (products.sum(axis=0) - products) / np.where(rest > 0.0, rest, np.nan)
+        spread = np.abs(without - without.mean(axis=0)) ** 2
     error: FloatArray = np.sqrt((count - 1) / count * spread.sum(axis=0))
     return whole, error
