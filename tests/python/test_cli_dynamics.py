@@ -318,3 +318,56 @@ def test_months_and_quarters_are_times(written, following, tmp_path):
     assert "times from period" in found.output
     assert "trajectories   1" in found.output
     assert f"1,{following}," in found.stdout
+
+
+def shops(n=120):
+    rng, day = np.random.default_rng(0), np.arange(n)
+    parts = [
+        pd.DataFrame(
+            {
+                "date": pd.date_range("2023-01-01", periods=n).strftime("%Y-%m-%d"),
+                "shop": shop,
+                "sales": level + 20 * np.sin(2 * np.pi * day / 7) + rng.normal(size=n),
+            }
+        )
+        for shop, level in (("north", 100), ("south", 300))
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_times_that_begin_again_are_no_gap(tmp_path):
+    rows = shops()
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    result = run("dynamics", tmp_path / "t.csv", "--time", "date", "--forecast", 3, *PARTS)
+    assert result.exit_code == 0, result.output
+    assert "note: times begin again 1 time: the rows seem to be series" in result.stderr
+    assert "and only the last one is forecast" in result.stderr
+    assert "if shop names series, write a file for each" in result.stderr
+    assert "trajectories   2 (1 ended where times begin again)" in result.stderr
+    # The remedy: a forecast of each.
+    for shop, part in rows.groupby("shop"):
+        part.to_csv(tmp_path / f"{shop}.csv", index=False)
+    files = [tmp_path / "north.csv", tmp_path / "south.csv"]
+    result = run("dynamics", *files, "--time", "date", "--forecast", 3, *PARTS)
+    assert "begin again" not in result.stderr
+    assert result.stdout.count("north.csv") == result.stdout.count("south.csv") == 3
+
+
+def test_series_whose_rows_alternate_are_named(tmp_path):
+    rows = shops().sort_values(["date", "shop"])
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    result = run("dynamics", tmp_path / "t.csv", "--time", "date", *PARTS)
+    assert result.exit_code == 1
+    assert "not evenly spaced" in result.stderr
+    assert "if shop names series, write a file for each" in result.stderr
+
+
+def test_a_function_on_one_state_alone_has_no_warning(tmp_path):
+    month = np.arange(60)
+    sales = 100 + month + 20 * np.sin(month * np.pi / 6)
+    sales += np.random.default_rng(0).normal(size=60) * 3
+    when = pd.date_range("2019-01-01", periods=60, freq="MS").strftime("%Y-%m")
+    pd.DataFrame({"month": when, "sales": sales}).to_csv(tmp_path / "t.csv", index=False)
+    result = run("dynamics", tmp_path / "t.csv", "--time", "month", "--forecast", 12)
+    assert result.exit_code == 0, result.output
+    assert "invalid value" not in result.stderr

@@ -49,6 +49,11 @@ __all__ = ["Dynamics"]
 
 _FIRST_ROWS, _MOST_ROWS, _SHARE = 256, 4096, 4  # of a batch: a share of the rows before
 _TAIL = 5000  # states for the scores of the spectrum
+# Several files are trajectories of one system, and each has a forecast.
+_BY_FILES = (
+    "write a file for each, and run the command on each file, or on all of them if they are one "
+    "system"
+)
 _PAST = 200  # rows at the end of a file from which the forecast starts
 
 
@@ -110,6 +115,8 @@ class Dynamics:
                 columns = state_columns(first, self.columns, self.time)
                 self.options.numerals = columns.numerals
                 self._announce(first, sources, columns)
+                texts = [name for name, why in columns.left_out.items() if why.startswith("text")]
+                self._series = f"if {' or '.join(texts)} names series" if texts else ""
                 self._names = [name for name in columns.features if name != self.time]
                 self._steps = self._steps_ahead()
                 coverage = self.coverage if self._steps else None
@@ -253,7 +260,9 @@ class Dynamics:
         try:
             yield from self._cutter.cut(states, times)
         except ValueError as error:
-            raise ValueError(f"{batch.source.name}, column {self.time!r}: {error}") from None
+            remedy = f"; {self._series}, {_BY_FILES}" if self._series else ""
+            message = f"{batch.source.name}, column {self.time!r}: {error}{remedy}"
+            raise ValueError(message) from None
 
     def _report_sentinel(self, batch: Batch, states: NDArray[np.float64]) -> None:
         """Name the first number that may stand for a missing value."""
@@ -328,6 +337,8 @@ class Dynamics:
             say(self.console, f"bad cells: {summary}")
         for repeated in self._repeated:
             say(self.console, f"headers repeated: {repeated}")
+        if note := self._describe_returns():
+            say(self.console, note)
         if isinstance(model, Forecaster):
             model.set_params(operator__time_step=cutter.step or 1.0)
             outlooks = [Outlook.of(model, last, self.coverage) for _, last, _ in self._ends]
@@ -357,6 +368,17 @@ class Dynamics:
         print_report(self.console if writes_out else Terminal(), findings, spectrum, self.save)
         if steps:
             self._write(outlooks)
+
+    def _describe_returns(self) -> str:
+        """Say that times begin again, as where series follow one another; empty if they do not."""
+        if not (count := self._cutter.n_returns):
+            return ""
+        last = ", and only the last one is forecast" if self._steps else ""
+        return (
+            f"note: times begin again {count:,} time{'s' * (count > 1)}: the rows seem to be "
+            f"series one after another, which are learned as trajectories of one system{last}; "
+            f"{self._series or 'if they are several series'}, {_BY_FILES}"
+        )
 
     def _write(self, outlooks: list[Outlook]) -> None:
         steps, named = self._steps, len(self._ends) > 1

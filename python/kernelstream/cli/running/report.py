@@ -108,8 +108,11 @@ def print_report(
         facts["pairs left out"] = f"{n_left_out:,}, with an outlying state"
     facts["states stored"] = f"{model.n_stored_:,}"
     facts["trajectories"] = f"{cutter.n_trajectories:,}"
-    if cutter.n_gaps:
-        facts["trajectories"] += f" ({cutter.n_gaps:,} ended at a gap in time)"
+    n_gaps = cutter.n_gaps - cutter.n_returns
+    ends = [f"{n_gaps:,} ended at a gap in time"] if n_gaps else []
+    ends += [f"{cutter.n_returns:,} ended where times begin again"] if cutter.n_returns else []
+    if ends:
+        facts["trajectories"] += f" ({', '.join(ends)})"
     if cutter.n_filled:
         facts["rows filled in"] = f"{cutter.n_filled:,} on lines between their neighbours"
     if cutter.n_incomplete:

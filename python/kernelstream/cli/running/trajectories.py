@@ -73,8 +73,9 @@ class Cutter:
         Time between two rows, the median of the first ones, in `unit`; None: not known yet.
     unit : str
         Unit of time.
-    n_trajectories, n_gaps, n_incomplete, n_filled : int
-        How many trajectories there were, how many ended at a gap in time, how many rows had
+    n_trajectories, n_gaps, n_returns, n_incomplete, n_filled : int
+        How many trajectories there were, how many ended at a gap in time, after how many of these
+        gaps times began again (the next time is an earlier one), how many rows had
         missing values, and how many were filled in.
     last_time : float, or datetime64 in microseconds, or None
         Time of the last complete row.
@@ -85,7 +86,8 @@ class Cutter:
         self._fill = fill
         self.step: float | None = None if kind else 1.0
         self.unit = "" if kind else "rows"
-        self.n_trajectories = self.n_gaps = self.n_incomplete = self.n_filled = 0
+        self.n_trajectories = self.n_gaps = self.n_returns = 0
+        self.n_incomplete = self.n_filled = 0
         self.last_time: float | np.datetime64 | None = None
         self._seconds = 1.0
         self._calendar: Calendar | None = None
@@ -135,6 +137,7 @@ class Cutter:
         ended = breaks & cuts & (between == 0)
         ended[0] &= self._open
         self.n_gaps += int(np.count_nonzero(ended))
+        self.n_returns += int(np.count_nonzero(ended & (steps < 0.0)))
         complete = states[rows]
         states, filled = insert_rows(complete, absent, self._before)
         self._before = complete[-1]
