@@ -230,7 +230,24 @@ def test_low_effort_leaves_the_trees_out_and_nothing_else(order, labels, tmp_pat
     assert ks.load(tmp_path / "core").effort == "low"
 
 
-def test_an_unknown_effort_is_named(stream):
+@pytest.mark.parametrize("kind", [ks.KernelExperts, ks.KernelExpertsClassifier])
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"effort": "medium"}, "effort must be 'high' or 'low', got 'medium'"),
+        ({"effort": None}, "effort must be 'high' or 'low', got None"),
+        ({"mixture": "poly"}, "mixture must be 'polynomial' or 'fixed_share', got 'poly'"),
+        ({"mixture": [ks.KernelClassifier()]}, "selects its experts itself, and takes none"),
+        ({"size": "large"}, "size must be a whole number, got 'large'"),
+    ],
+)
+def test_unknown_choices_are_named(stream, kind, parameters, message):
     X, y = stream
-    with pytest.raises(ValueError, match="effort: unknown variant `medium`, expected `high`"):
-        ks.KernelExperts(effort="medium").fit(X, y)
+    with pytest.raises((ValueError, TypeError), match=message):
+        kind(**parameters).fit(X, y > 0 if kind is ks.KernelExpertsClassifier else y)
+
+
+def test_an_unknown_mixture_of_given_experts_is_named(stream):
+    X, y = stream
+    with pytest.raises(ValueError, match="mixture must be 'polynomial' or 'fixed_share'"):
+        ks.KernelExperts([ks.KernelRegressor()], mixture="poly").fit(X, y)

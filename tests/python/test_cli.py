@@ -385,7 +385,7 @@ def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
         (["-t", "nope"], "no column 'nope'; it has: count, weight, name, flag, y, z"),
         (["-t", "y", "--classify"], "column 'y' contains numbers with fractions"),
         (["-t", "name", "-t", "y"], "only one label column"),
-        (["-t", "count", "--classify", "--learner", "gradient:1,loss=hing"], "unknown variant"),
+        (["-t", "count", "--classify", "--learner", "gradient:1,loss=hing"], "loss must be one"),
         (["-t", "y", "-x", "nope"], "no column 'nope'"),
         (
             ["-t", "y", "-x", "count", "-x", "weight", "-x", "flag", "-x", "z", "-x", "name"],

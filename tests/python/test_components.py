@@ -195,3 +195,20 @@ def test_predictions_are_unclipped_where_targets_seen_are_the_limit():
 def test_a_learner_that_cannot_have_a_loss_names_those_that_can():
     with pytest.raises(ValueError, match="Gradient and OnlineNewton learn any"):
         ks.GaussNewton(loss="hinge")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: ks.Gradient(loss="log_loss"),
+            r"^loss must be one of 'squared'.*, got 'log_loss'$",
+        ),
+        (lambda: ks.Gradient(loss={"hubert": 1.0}), r"^loss must be one of .*, got \{'hubert': 1"),
+        (lambda: ks.Gradient(schedule="fast"), "^schedule must be one of 'constant', .*'fast'$"),
+        (lambda: ks.Ridge(history="all"), "^history must be one of 'none', .*, got 'all'$"),
+    ],
+)
+def test_names_that_a_parameter_does_not_have_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

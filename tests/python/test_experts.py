@@ -231,10 +231,10 @@ def test_parameters_that_make_no_sense_are_refused(stream):
     for wrong in ([], [ks.Gaussian()], [ks.KernelClassifier(scale=False)], [ks.KernelExperts()]):
         with pytest.raises((ValueError, TypeError), match="experts"):
             ks.KernelExperts(wrong, scale=False).fit(X, y)
-    with pytest.raises(ValueError, match="variant"):
+    with pytest.raises(ValueError, match=r"mixture must be .* got 'best'"):
         ks.KernelExperts(mixture="best").fit(X, y)
     for size in (9, 4001, 30.5, "many"):
-        with pytest.raises(ValueError, match=r"size|invalid type"):
+        with pytest.raises((ValueError, TypeError), match="size"):
             ks.KernelExperts(size=size).fit(X, y)
 
 

@@ -185,7 +185,10 @@ def test_a_number_may_be_a_category():
     ("columns", "complaint"),
     [
         ({"zap": "category"}, "zap.*the columns are when, shop, price, open"),
-        ({"shop": "colour"}, "kind of column 'shop' must be one of"),
+        ({"shop": "colour"}, "column 'shop' the kind 'colour', which must be one of"),
+        ({"shop": "categorical"}, "the kind 'categorical', .*; did you mean 'category'"),
+        ({"shop": {"type": "cat"}}, "the kind {'type': 'cat'}, which must be one of"),
+        ({"shop": None}, "the kind None, which must be one of"),
         ({"price": {"type": "number", "power": 2}}, "power"),
     ],
 )

@@ -208,7 +208,10 @@ def test_what_a_column_cannot_hold_is_named_and_changes_nothing(change, complain
 def test_wrong_parameters_are_named():
     for options, complaint in (
         ({"columns": {"colours": "category"}}, "colours"),
-        ({"columns": {"colour": "sound"}}, "kind of column 'colour' must be one of"),
+        (
+            {"columns": {"colour": "sound"}},
+            "column 'colour' the kind 'sound', which must be one of",
+        ),
         ({"columns": {"price": {"type": "number", "scales": True}}}, "scales"),
         ({"missing": "skip"}, "missing must be"),
         ({"n_warm_up": 0}, "n_warm_up"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral, Real
@@ -19,6 +20,9 @@ __all__ = ["Component", "as_component", "as_json"]
 C = TypeVar("C", bound="Component")
 
 _LARGEST_COUNT = 2**63 - 1
+# The core's words for a name that it does not know, and the names that it does.
+_UNKNOWN = re.compile(r"unknown variant `(.*?)`, expected (.*)", re.DOTALL)
+_QUOTED = re.compile(r"`(.*?)`")
 
 
 def _check_count(name: str, value: Any) -> None:
@@ -104,7 +108,21 @@ class Component(BaseEstimator):
             value, kinds = getattr(self, field.name), str(field.type).split(" | ")
             if kinds[0] == "int" and not (value is None and "None" in kinds):
                 _check_count(field.name, value)
-        _core.check(self._part, json.dumps(self.to_spec()))
+        try:
+            _core.check(self._part, json.dumps(self.to_spec()))
+        except ValueError as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: ValueError) -> ValueError:
+        """Give an error of the core in terms of the parameter whose value has no such name."""
+        if (found := _UNKNOWN.search(str(error))) is None:
+            return error
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value == found[1] or (isinstance(value, Mapping) and found[1] in value):
+                known = ", ".join(map(repr, _QUOTED.findall(found[2])))
+                return ValueError(f"{field.name} must be one of {known}, got {value!r}")
+        return error
 
     def to_spec(self) -> dict[str, Any]:
         """Give the description that the core and the model file understand."""

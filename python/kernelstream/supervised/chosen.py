@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -13,13 +13,40 @@ from kernelstream.components.base import as_json
 from kernelstream.components.kernels import Kernel
 from kernelstream.supervised.described import ExpertList
 
-__all__ = ["adaptive_spec", "experts_of", "generations_of", "weights_of"]
+__all__ = ["adaptive_spec", "check_mixture", "experts_of", "generations_of", "weights_of"]
+
+_MIXTURES = ("polynomial", "fixed_share")
+_EFFORTS = ("high", "low")
 
 
 def adaptive_spec(model: Any) -> dict[str, Any]:
     """Give the description of experts that choose themselves."""
     size = as_json(f"{type(model).__name__}: size", model.size)
+    if isinstance(size, bool) or not isinstance(size, int):
+        raise TypeError(f"size must be a whole number, got {model.size!r}")
+    check_mixture(model)
+    _check_choice("effort", model.effort, _EFFORTS, model)
     return {"adaptive": {"size": size, "mixture": model.mixture, "effort": model.effort}}
+
+
+def check_mixture(model: Any) -> None:
+    """Check the rule by which experts are weighted.
+
+    Raises
+    ------
+    ValueError
+        There is no such rule; the message names those there are.
+    """
+    _check_choice("mixture", model.mixture, _MIXTURES, model)
+
+
+def _check_choice(name: str, value: Any, known: Sequence[str], model: Any) -> None:
+    if isinstance(value, str) and value in known:
+        return
+    message = f"{name} must be {' or '.join(map(repr, known))}, got {value!r}"
+    if isinstance(value, list | tuple) and name == "mixture":
+        message += f": {type(model).__name__} selects its experts itself, and takes none"
+    raise ValueError(message)
 
 
 def weights_of(core: Any, *, single: bool) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from kernelstream.columns.cells import (
     kind_of,
     zone_of,
 )
-from kernelstream.columns.names import name_in
+from kernelstream.columns.names import name_in, near_name
 from kernelstream.estimators.advice import advise, by_options
 from kernelstream.estimators.validation import (
     REMEDY_OF_GAPS,
@@ -72,8 +72,8 @@ class Columns:
             )
         found: dict[str, Mapping[str, Any]] = {}
         for name, inferred in zip(map(str, names), kinds, strict=True):
-            kind = overrides.get(name, inferred)
-            kind = {"type": kind} if isinstance(kind, str) else dict(kind)
+            kind = wanted = overrides.get(name, inferred)
+            kind = dict(kind) if isinstance(kind, Mapping) else {"type": kind}
             if "format" in kind:
                 kind = {"type": "time"} | kind
                 if kind["type"] != "time" or not isinstance(kind["format"], str):
@@ -83,7 +83,8 @@ class Columns:
                     )
             if kind.get("type") not in KINDS:
                 raise ValueError(
-                    f"the kind of column {name!r} must be one of {', '.join(KINDS)}, got {kind}"
+                    f"columns= gives column {name!r} the kind {wanted!r}, which must be one of "
+                    f"{', '.join(map(repr, KINDS))}{near_name(str(kind.get('type')), list(KINDS))}"
                 )
             if name in found:
                 raise ValueError(f"two columns are named {name!r}: rename one")

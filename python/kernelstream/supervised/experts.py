@@ -15,7 +15,13 @@ from kernelstream.estimators.advice import by_options
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.estimators.sentinels import Sentinel
 from kernelstream.exceptions import NotAvailableError
-from kernelstream.supervised.chosen import adaptive_spec, experts_of, generations_of, weights_of
+from kernelstream.supervised.chosen import (
+    adaptive_spec,
+    check_mixture,
+    experts_of,
+    generations_of,
+    weights_of,
+)
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.described import ExpertList
 from kernelstream.supervised.regressor import KernelRegressor
@@ -276,6 +282,7 @@ class KernelExperts(KernelRegressor):
         for expert in experts:
             if not isinstance(expert, KernelRegressor) or isinstance(expert, KernelExperts):
                 raise TypeError(f"experts must be KernelRegressor, got {expert!r}")
+        check_mixture(self)
         return {"experts": [expert.to_spec() for expert in experts], "mixture": self.mixture}
 
     def _scales_numbers(self) -> bool:
