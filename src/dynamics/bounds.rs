@@ -58,9 +58,10 @@ impl Dynamics {
         Ok((finite(out, steps)?, any))
     }
 
-    /// Whether the kernel of states is bounded; the other that is selected is linear.
+    /// Whether the kernel of states is bounded, or the sum of such a one and an affine kernel, which extrapolates no
+    /// better; the other that is selected is linear.
     fn is_bounded(&self) -> bool {
-        matches!(self.operator.spec().kernel, KernelSpec::Gaussian { .. })
+        matches!(self.operator.spec().kernel, KernelSpec::Gaussian { .. } | KernelSpec::Sum { .. })
     }
 
     /// For each of `steps` and each row of `x`, whether the forecast of the state (steps, n, d with delays), on the

@@ -8,7 +8,7 @@ use super::driven::Driven;
 use super::forecaster::Forecaster;
 use super::outliers::Outliers;
 use super::readouts::Readouts;
-use super::selection::{is_chosen, tolerance_of};
+use super::selection::{is_chosen, may_be_selected, tolerance_of};
 use super::spikes::Spikes;
 use super::{Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result};
@@ -150,9 +150,7 @@ impl DynamicsSpec {
     /// Whether the operator can have resulted from these parameters.
     fn allows(&self, made: &KoopmanSpec) -> Result<bool> {
         let mut expected = Koopman::new(self.operator.clone())?.spec().clone();
-        let chosen =
-            matches!(made.kernel, KernelSpec::Gaussian { .. } | KernelSpec::Polynomial { degree: 1, .. });
-        if self.choice.bandwidth && chosen {
+        if self.choice.bandwidth && may_be_selected(&made.kernel) {
             expected.kernel = made.kernel.clone();
         }
         if let (Some(own), Some(its)) = (&mut expected.control, &made.control)

@@ -68,10 +68,24 @@ pub struct OperatorSelectionParams {
     pub linear: f64,
     /// Errors below this share of the variance are rounding.
     pub exact: f64,
-    /// Regularization of a linear map that the rows determine.
+    /// Regularization of a linear map that the rows determine, and of sums with an affine kernel.
     pub linear_regularization: f64,
     /// Regularization for the whole stream relative to that selected: more rows need less.
     pub stream_regularization: f64,
+    /// Weights of the affine kernel in its sum with a Gaussian one, rising.
+    pub affine_weights: [f64; 2],
+    /// Bandwidths in this sum, in units of the median distance of two states, rising.
+    pub sum_bandwidths: [f64; 2],
+    /// Tolerance of this sum, of which the affine kernel is the largest part.
+    pub sum_tolerance: f64,
+    /// Steps over which kernels with affine functions are compared with the Gaussian one.
+    pub horizons: [usize; 3],
+    /// Squared errors of a Gaussian kernel, as shares of those of persistence, below which no affine kernel, and no
+    /// sum, is a candidate.
+    pub resolved: [f64; 2],
+    /// An affine kernel, and a sum, is selected if its squared errors are less than this multiple of those of the
+    /// Gaussian kernel.
+    pub clearly: [f64; 2],
 }
 
 impl Default for OperatorSelectionParams {
@@ -93,6 +107,12 @@ impl Default for OperatorSelectionParams {
             exact: 1e-12,
             linear_regularization: 1e-10,
             stream_regularization: 0.1,
+            affine_weights: [10.0, 100.0],
+            sum_bandwidths: [1.0, 2.0],
+            sum_tolerance: 1e-11,
+            horizons: [1, 8, 50],
+            resolved: [1e-6, 1e-4],
+            clearly: [0.25, 0.04],
         }
     }
 }

@@ -9,10 +9,12 @@
 //! In a record that comes to rest only distinct states are used; since maps are linear near a fixed
 //! point, a linear kernel is a further candidate, judged by the state alone. It is one too where
 //! pairs are few, and where the record leaves its first states for good, as a line or a ramp does:
-//! similarities to stored states cannot extrapolate such a record.
+//! similarities to stored states cannot extrapolate such a record. Elsewhere [kernels with affine functions](affine)
+//! are selected where a Gaussian one does not resolve the steps from one state to the next.
 //!
 //! On request fewer [delays](delays) than there are may be selected.
 
+mod affine;
 mod candidates;
 mod delays;
 mod inputs;
@@ -20,6 +22,8 @@ mod judge;
 
 use ndarray::{ArrayView2, Axis, CowArray, s};
 
+pub(super) use affine::may_be_selected;
+use affine::{affine, with_affine};
 use candidates::{Candidate, Rows, median_distance};
 pub(super) use inputs::is_chosen;
 use inputs::{InputBandwidths, with_longer_bandwidths};
@@ -117,12 +121,10 @@ pub(super) fn choose(
             *tolerance = tolerance.min(found.detail.max(params.regularizations[0] / less));
         }
     }
+    if let Some(other) = with_affine(spec, (&operator, &units), &each, chosen_by.view(), their_next.view())? {
+        return Ok(Choice { operator: other, units: each });
+    }
     Ok(Choice { operator, units })
-}
-
-/// The kernel of affine functions of the state.
-fn affine() -> KernelSpec {
-    KernelSpec::Polynomial { degree: 1, scale: None, offset: 1.0 }
 }
 
 /// Rows used for selection in a record that comes to rest; `None` if it does not, or if there are
