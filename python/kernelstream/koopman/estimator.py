@@ -100,7 +100,9 @@ class Koopman(
     **Without a kernel** parameters are selected by held-out error: states are centred and scaled,
     and the bandwidth of a Gaussian kernel and (without a learner) the regularization have the best
     one-step forecasts of held-out states among the first pairs (see `chosen_`). Without a basis,
-    the tolerance is at most ten times that regularization. Inputs and outputs are in the units of
+    the tolerance is at most ten times that regularization. An affine kernel, or a sum of it and a
+    Gaussian one, is selected where its held-out forecasts are clearly better, as for linear and
+    finely sampled systems. Inputs and outputs are in the units of
     the states. The first 2,048 pairs (fewer of wide states) are a warm-up, in which the model is
     refitted when the number of pairs has doubled. With a kernel, whose bandwidth is in the units of
     the states, these are not scaled, unless ``scale=True``.
@@ -123,7 +125,8 @@ class Koopman(
     Parameters
     ----------
     kernel : Kernel, optional
-        Similarity of two states. None: a `Gaussian` whose bandwidth is chosen by the first pairs.
+        Similarity of two states. None: a `Gaussian` whose bandwidth is chosen by the first pairs,
+        or a kernel with affine functions (see above).
     basis : Basis or HilbertSchmidt, optional
         Which states are stored. None: ``ALD()``, with a smaller tolerance where kernel and
         regularization are chosen and forecasts are good to many digits. A `Basis` fills one
