@@ -254,7 +254,7 @@ def test_states_are_stored_as_finely_as_forecasts_are_good() -> None:
     x = ks.datasets.lorenz(1_500, random_state=0).trajectories[0]
     noise = np.random.default_rng(0).normal(scale=2.0, size=x.shape)
     sure, unsure = (ks.Koopman().fit_trajectory(states) for states in (x, x + noise))
-    assert sure.chosen_["basis"].tolerance == 10 * sure.chosen_["learner"].regularization < 1e-5
+    assert sure.chosen_["basis"].tolerance <= 10 * sure.chosen_["learner"].regularization < 1e-5
     assert unsure.chosen_["basis"] == ks.ALD()
     coarse = ks.Koopman(basis=ks.ALD()).fit_trajectory(x)
     assert coarse.chosen_["basis"] == ks.ALD()

@@ -2,9 +2,9 @@
 //!
 //! Between two samples of a finely sampled system without noise the state changes by less than the stored states of a
 //! Gaussian kernel resolve, since the identity is not among its functions: forecasts are then worse than persistence.
-//! Of an affine kernel it is one; in the sum of both kernels the Gaussian has only increments to represent. Each
-//! candidate is an operator that learns one part of the rows, as it would the stream, and forecasts the others, which
-//! are blocks of rows or lie between the learned ones.
+//! An affine kernel represents the identity; in the sum of both kernels the Gaussian one represents only increments.
+//! Each candidate is an operator that learns one part of the rows, as it would the stream, and forecasts the others,
+//! which are blocks of rows or lie between the learned ones.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
@@ -202,7 +202,7 @@ impl<'a> HeldOut<'a> {
         Ok(out)
     }
 
-    /// Whether so many pairs from this one on follow each other in one trajectory.
+    /// Whether this number of pairs, from this one on, follow each other in one trajectory.
     fn are_consecutive(&self, row: usize, steps: usize) -> bool {
         row + steps <= self.x.nrows()
             && (row..row + steps - 1).all(|i| {
@@ -256,7 +256,7 @@ mod tests {
 
     fn learned(trajectories: &[Array2<f64>]) -> Result<Dynamics> {
         let mut model = DynamicsSpec::automatic().build()?;
-        trajectories.iter().try_for_each(|states| model.follow(states.view(), 1, false).map(|_| ()))?;
+        trajectories.iter().try_for_each(|states| model.follow(states.view(), 1, false))?;
         model.flush()?;
         Ok(model)
     }
