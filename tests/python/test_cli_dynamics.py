@@ -125,6 +125,24 @@ def test_delays_forecast_one_sensor_from_its_last_rows(tmp_path):
     np.testing.assert_allclose(pd.read_parquet(output)["x"], expected.ravel(), rtol=1e-9)
 
 
+@pytest.mark.parametrize("part", [(), ("--kernel", "gaussian:3"), ("--basis", "ald:1e-2")])
+@pytest.mark.parametrize(("columns", "delays"), [(1, 8), (3, 2)])
+def test_forecasts_have_delays_unless_the_operator_is_given(part, columns, delays, tmp_path):
+    waves = np.sin(0.3 * np.arange(400)[:, None] + np.arange(columns))
+    pd.DataFrame(waves, columns=[*"abc"][:columns]).to_csv(tmp_path / "t.csv", index=False)
+    for given, expected in [
+        ((), 0 if part else delays),
+        (("--delays", 0), 0),
+        (("--delays", 3), 3),
+    ]:
+        saved = tmp_path / "model"
+        result = run(
+            "dynamics", tmp_path / "t.csv", "--forecast", 2, "--save", saved, *part, *given
+        )
+        assert result.exit_code == 0, result.output
+        assert ks.load(saved).operator.n_delays == expected
+
+
 def test_after_a_gap_pictures_show_what_was_before_and_the_operator_alone_is_no_forecast(tmp_path):
     pytest.importorskip("matplotlib")
     walk = np.random.default_rng(0).normal(size=(700, 2)).cumsum(axis=0)

@@ -44,13 +44,14 @@ def dynamics(
     ] = None,
     lag: Annotated[int, typer.Option(min=1, help="Rows from a state to the next.")] = 1,
     delays: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
             help="Earlier rows that belong to a state, for systems seen in part, such as by one "
-            "sensor.",
+            "sensor. Without it 8 of one column and 2 of several with --forecast, or none with "
+            "--kernel, --basis or --learner or without --forecast.",
         ),
-    ] = 0,
+    ] = None,
     delay: Annotated[int, typer.Option(min=1, help="Rows between these.")] = 1,
     forecast: Annotated[
         int, typer.Option(min=0, help="Forecast this many rows after the last of each file.")

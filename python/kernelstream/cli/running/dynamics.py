@@ -68,7 +68,7 @@ class Dynamics:
     forecast: int
     coverage: float
     period: int | None
-    delays: int
+    delays: int | None
     delay: int
     kernel: str | None
     basis: str | None
@@ -96,7 +96,8 @@ class Dynamics:
 
     def _run(self, sources: list[Source]) -> int:
         self._check(sources)
-        self._span = self.delays * self.delay
+        self._delays = self.delays or 0
+        self._span = self._delays * self.delay
         self._ends: list[tuple[Source, NDArray[np.float64], NDArray[Any] | None]] = []
         self._tail = Tail(_TAIL)
         self._bad_cells = BadCells(self.options.bad_cells)
@@ -135,7 +136,7 @@ class Dynamics:
             if model is None or not model.__sklearn_is_fitted__():
                 raise ValueError(
                     f"no two rows are {self.lag} step{'s' * (self.lag > 1)} apart"
-                    f"{', with their delays' if self.delays else ''}: "
+                    f"{', with their delays' if self._delays else ''}: "
                     f"{self._cutter.n_trajectories} trajectories, "
                     f"{self._cutter.n_incomplete} rows with missing values"
                 )
@@ -189,19 +190,20 @@ class Dynamics:
     def _begin(self) -> None:
         """Make the model for the rows held so far, and learn them."""
         held, self._held = self._held, []
+        is_chosen = not (self.kernel or self.basis or self.learner)
+        if self._steps and is_chosen and self.delays is None:
+            self._delays = delays_of(len(self._names))
         operator = Koopman(
             None if self.kernel is None else parse_kernel(self.kernel),
             None if self.basis is None else parse_basis(self.basis),
             None if self.learner is None else parse_learner(self.learner),
             lag=self.lag,
-            n_delays=self.delays,
+            n_delays=self._delays,
             delay=self.delay,
         )
-        self._span = self._back = self.delays * self.delay
+        self._span = self._back = self._delays * self.delay
         model: Koopman | Forecaster = operator
         if self._steps:
-            if not (self.delays or self.kernel or self.basis or self.learner):
-                operator.set_params(n_delays=delays_of(len(self._names)))
             model = Forecaster(self._steps, operator, period=self.period or None)
             mixtures = model._mixtures(len(self._names))
             self._span, self._back = mixtures.span, max(mixtures.back, _PAST)
