@@ -98,9 +98,10 @@ class Forecaster(StreamEstimator):
     """Forecasts of trajectories over several horizons, with intervals: one pass, constant memory.
 
     For each horizon and component of the state, several forecasts are mixed by their errors so far:
-    autoregressions, exponential smoothing with trend and season, direct least squares, a Koopman
-    operator of the state and its delays, persistence and the mean. Trend, season and delays are
-    estimated along the stream. Intervals follow the errors of the mixture.
+    autoregressions, exponential smoothing with trend and season, a line with the season, direct
+    least squares, a Koopman operator of the state and its delays, persistence, also that of the
+    latest season, and the mean. Trend, season and delays are estimated along the stream. Intervals
+    follow the errors of the mixture.
 
     The result does not depend, up to rounding, on how trajectories are split into calls of
     `partial_fit`. `fit` ends the warm-up, and so chooses parameters from all of fewer pairs than
@@ -136,7 +137,9 @@ class Forecaster(StreamEstimator):
         or 2 delays instead if their held-out errors in the warm-up are less than half.
     period : int, optional
         States in a season, 2 or more, such as 24 of hourly ones. None: up to two are looked for
-        each time that the number of rows has grown by a third, see `periods_`.
+        each time that the number of rows has grown by a third, or an eighth of up to 64, see
+        `periods_`: one of a calendar (4, 7, 12, 24, 48, 52, 168, 336 rows) from two cycles on, if
+        these are alike, any other from three.
     candidates : bool, default=True
         Whether each component is forecast by the statistical models too, of states of up to 64
         components. False: only by the operator and what is learned in its coordinates, for all
@@ -484,10 +487,12 @@ or sequence of array-likes of shape (n_times, n_features)
         For each horizon and component these forecasts are mixed by their recent losses:
         autoregressions of up to 32 lags, and around the season, averaged by AICc, of the value, of
         its differences and seasonal differences and of the value less the mean of its phase;
-        exponential smoothing with a damped trend and a season, for a grid of constants; least
+        exponential smoothing with a damped trend and a season, for a grid of constants, and the
+        line of least squares through up to 512 rows, with the means of phases ("smoothing"); least
         squares of what comes over the horizon on recent values, those of earlier seasons and the
         other components; all of these on logarithms too, of positive values that spread widely;
-        the state ("persistence"); the mean; and the mixture around the operator.
+        the state, and with a season the latest of the same phase ("persistence"); the mean; and the
+        mixture around the operator.
 
         The latter, and without `candidates` all, mixes: the operator's, as by `Koopman.predict`;
         the state and what is expected to be added to it, learned by least squares in the operator's

@@ -119,12 +119,12 @@ impl Horizon {
         self.waiting.clear();
     }
 
-    /// Makes room for as many kinds, of which those that were not there have made no forecasts, in a file of one fewer.
-    pub fn resize(&mut self, kinds: usize) {
-        if self.waiting.iter().all(|made| made.kinds.len() + 1 == kinds) && self.weights.has_kinds(kinds - 1)
-        {
+    /// Makes room for as many kinds in a file of fewer; the others have made no forecasts.
+    pub fn resize(&mut self, former: usize, kinds: usize) {
+        let are_former = self.waiting.iter().all(|made| made.kinds.len() == former);
+        if are_former && self.weights.has_kinds(former) {
             self.weights.resize(kinds);
-            self.waiting.iter_mut().for_each(|made| made.kinds.push(f64::NAN));
+            self.waiting.iter_mut().for_each(|made| made.kinds.resize(kinds, f64::NAN));
         }
     }
 

@@ -1,10 +1,10 @@
 //! Forecasts of single components.
 //!
 //! For each component of the state and each horizon, candidates of several kinds are mixed by their
-//! recent losses: persistence, the mean, autoregressions of values and differences, exponential
-//! smoothing with trend and season, direct least squares, and the Koopman operator. Seasons are
-//! detected along the stream. Memory and cost of a row are bounded, and the state is a list of
-//! numbers.
+//! recent losses: persistence, that of the latest season too, the mean, autoregressions of values and
+//! differences, exponential smoothing with trend and season, a line with the season, direct least
+//! squares, and the Koopman operator. Seasons are detected along the stream. Memory and cost of a row
+//! are bounded, and the state is a list of numbers.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -21,6 +21,7 @@ mod former;
 mod history;
 mod horizon;
 mod intervals;
+mod line;
 mod nested;
 mod parameters;
 mod periods;
@@ -40,7 +41,8 @@ use series::{Common, Series};
 use state::{Collected, Given, Pass, State, pass_all};
 use weights::Mixed;
 
-/// Kinds of forecasts, in the order of their weights.
+/// Kinds of forecasts, in the order of their weights: the latest value of the same phase is one of persistence, a line with the
+/// season one of smoothing.
 pub const CANDIDATES: [&str; 6] =
     ["persistence", "mean", "autoregression", "smoothing", "direct", "operator"];
 

@@ -4,6 +4,7 @@ use super::autoregression::Autoregression;
 use super::direct::{Direct, Sources};
 use super::history::History;
 use super::horizon::{Horizon, Made};
+use super::line::Line;
 use super::parameters::{LONGEST, Parameters};
 use super::periods;
 use super::smoothing::Smoothing;
@@ -34,7 +35,11 @@ pub const DIRECT: usize = SMOOTHED + 6;
 const BRIEF: usize = DIRECT + REGRESSIONS.len() - 1;
 pub const OPERATOR: usize = BRIEF + 1;
 const SEASONAL: usize = OPERATOR + 1;
-pub const KINDS: usize = SEASONAL + 1;
+const ON_A_LINE: usize = SEASONAL + 1;
+pub const KINDS: usize = ON_A_LINE + 1;
+
+/// Kinds in former files, which have neither of the last two.
+const FORMER_KINDS: usize = SEASONAL;
 
 /// Kind of the forecast with this place, in the order of [`CANDIDATES`](super::CANDIDATES).
 pub fn kind(place: usize) -> usize {
@@ -44,7 +49,8 @@ pub fn kind(place: usize) -> usize {
         place if place < DIRECT => 3,
         place if place < OPERATOR => 4,
         OPERATOR => 5,
-        _ => PERSISTENCE,
+        SEASONAL => PERSISTENCE,
+        _ => 3,
     }
 }
 
@@ -636,6 +642,10 @@ impl Series {
         let now = history.len() - 1;
         let best = [0, 1].map(|scale| self.smoothing[scale].best());
         let phased = self.is_phased(history);
+        let (first, latest) = history.latest();
+        let profiles = &self.profiles[0][..];
+        let is_known = phased && profiles.len() == self.periods.len() || self.periods.is_empty();
+        let line = is_known.then(|| Line::new(first, latest, profiles)).flatten();
         let of_horizon = |(k, rows): (usize, &usize)| {
             let mut smoothed: [Vec<f64>; 2] = Default::default();
             if !due[k] {
@@ -643,6 +653,9 @@ impl Series {
             }
             let mut kinds = vec![f64::NAN; KINDS];
             (kinds[PERSISTENCE], kinds[MEAN]) = (history.at(now), self.mean);
+            if let Some(line) = &line {
+                kinds[ON_A_LINE] = line.at(now + rows);
+            }
             let season = self.season();
             if season > 0 {
                 // The latest value of the same phase.
@@ -797,8 +810,7 @@ impl State for Series {
         self.smoothing.iter_mut().for_each(|smoothing| smoothing.pass(pass));
         pass_all(&mut self.horizons, pass);
         if pass.reads() {
-            // Former files have no seasonal forecasts.
-            self.horizons.iter_mut().for_each(|horizon| horizon.resize(KINDS));
+            self.horizons.iter_mut().for_each(|horizon| horizon.resize(FORMER_KINDS, KINDS));
         }
     }
 }
