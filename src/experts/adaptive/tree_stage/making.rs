@@ -44,8 +44,8 @@ impl TreeStage {
 
     /// Does a row's part of the trees that are due, for targets with these deviations.
     pub(super) fn work(&mut self, deviations: &[f64], are_ordered: bool) {
-        if let Some(better) = Rival::decide(&mut self.rival) {
-            match better {
+        if let Some(rival) = Rival::decide(&mut self.rival) {
+            match rival.better() {
                 Some(trees) => self.boosted = Some(trees),
                 None => self.logs_fitted = self.logs_fitted.max(self.fitted),
             }

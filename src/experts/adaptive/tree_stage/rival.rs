@@ -52,10 +52,14 @@ impl Rival {
         learn(&mut self.trees);
     }
 
-    /// Once enough rows are compared: its trees if they are better, or none.
-    pub fn decide(rival: &mut Option<Self>) -> Option<Option<Boosted>> {
-        let own = rival.take_if(|own| own.rows >= own.enough)?;
-        Some((own.errors[1] < own.errors[0]).then_some(own.trees))
+    /// Ends the comparison once there are enough rows.
+    pub fn decide(rival: &mut Option<Self>) -> Option<Self> {
+        rival.take_if(|own| own.rows >= own.enough)
+    }
+
+    /// Its trees if they are better.
+    pub fn better(self) -> Option<Boosted> {
+        (self.errors[1] < self.errors[0]).then_some(self.trees)
     }
 
     pub fn write(&self, out: &mut Writer) {
@@ -90,30 +94,30 @@ mod tests {
         trees
     }
 
-    /// The trees that are there after a comparison of those that have learned these targets, by rows with others.
-    fn compared([others, own]: [f64; 2], targets: &[f64]) -> Option<Option<Boosted>> {
+    /// Those of the second that has learned one of these targets, if they are better by rows with others.
+    fn compared([others, own]: [f64; 2], targets: &[f64]) -> Option<Boosted> {
         let mut rival = Some(Rival::new(trees(own), 4 * targets.len() as u64));
         for target in targets {
             assert!(Rival::decide(&mut rival).is_none(), "before all rows are compared");
             let own = rival.as_mut().expect("it is there until it is decided");
             own.compare(&trees(others), &[0.0], (&[*target], &[2.0]), 1.0, |_| ());
         }
-        let decided = Rival::decide(&mut rival);
+        let decided = Rival::decide(&mut rival).expect("there are enough rows");
         assert!(rival.is_none());
-        decided
+        decided.better()
     }
 
     #[test]
     fn those_with_smaller_errors_in_the_second_half_stay() {
         for targets in [[1.0; 8], [9.0, 9.0, 9.0, 9.0, 1.0, 1.0, 1.0, 1.0]] {
-            assert_eq!(compared([1.0, 9.0], &targets), Some(None));
-            assert_eq!(compared([9.0, 1.0], &targets), Some(Some(trees(1.0))));
+            assert_eq!(compared([1.0, 9.0], &targets), None);
+            assert_eq!(compared([9.0, 1.0], &targets), Some(trees(1.0)));
         }
         // Another deviation, or rows that count for nothing.
         let mut rival = Rival::new(trees(9.0), 4);
         rival.compare(&trees(1.0), &[0.0], (&[9.0], &[0.0]), 1.0, |_| ());
         rival.compare(&trees(1.0), &[0.0], (&[9.0], &[1.0]), 0.0, |_| ());
-        assert_eq!(Rival::decide(&mut Some(rival)), Some(None));
+        assert_eq!(rival.better(), None);
     }
 
     #[test]
