@@ -238,6 +238,68 @@ def test_periods_are_found_under_trends_and_noise(period: int) -> None:
         assert abs(found - period) <= period // 100
 
 
+def of_weeks(n: int, seed: int) -> np.ndarray:
+    """Days of weeks, with noise."""
+    week = np.array([0.0, 5.0, 8.0, 10.0, 20.0, 40.0, -30.0])
+    return (200.0 + week[np.arange(n) % 7] + rng(seed).normal(0, 5, n))[:, None]
+
+
+def of_hours(n: int, seed: int) -> np.ndarray:
+    """Hours of days, which are higher on five days of a week, with noise."""
+    t = np.arange(n)
+    weekday = (t // 24) % 7 < 5
+    day = 20.0 * np.sin(2 * np.pi * t / 24) * np.where(weekday, 1.0, 0.4)
+    return (100.0 + day + 10.0 * weekday + rng(seed).normal(0, 2, n))[:, None]
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize(
+    ("record", "season", "rows"),
+    [(of_weeks, 7, 14), (of_weeks, 7, 17), (of_weeks, 7, 20), (of_hours, 168, 336)],
+)
+def test_two_seasons_are_forecast_nearly_as_by_the_one_before(record, season, rows) -> None:
+    horizons, errors, before, found = [1, 4, 7], [], [], 0
+    for seed in range(8):
+        T = record(rows + 7, seed)
+        truth = T[rows - 1 + np.array(horizons)]
+        model = ks.Forecaster(horizons).fit(T[:rows])
+        errors.append(model.forecast()[:, 0] - truth)
+        before.append(T[rows - 1 + np.array(horizons) - season] - truth)
+        found += season in model.periods_[0]
+    assert found >= 7
+    assert np.abs(errors).mean() < 1.3 * np.abs(before).mean()
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("period", [None, 7])
+def test_forecasts_made_again_with_a_season_are_the_same_through_files(period, tmp_path) -> None:
+    T = np.hstack([of_weeks(30, 0), of_weeks(30, 1)[::-1]])
+    models = [ks.Forecaster([1, 3], period=period) for _ in range(2)]
+    for t in range(30):
+        models = [model.partial_fit(T[t : t + 1]) for model in models]
+        if t in (8, 12, 13, 22):
+            models[1].save(tmp_path / "model")
+            models[1] = ks.load(tmp_path / "model")
+    one, other = models
+    assert one.periods_ == other.periods_ == [[7], [7]]
+    np.testing.assert_array_equal(one.forecast(), other.forecast())
+    np.testing.assert_array_equal(one.forecast_interval(), other.forecast_interval())
+    # In other chunks the operator begins with other rows.
+    whole = ks.Forecaster([1, 3], period=period).fit(T)
+    np.testing.assert_allclose(whole.forecast(), one.forecast(), atol=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("given", [None, 7])
+def test_a_season_is_no_worse_given_than_found(given) -> None:
+    errors = []
+    for seed in range(8):
+        T = of_weeks(31, seed)
+        model = ks.Forecaster([1, 3], period=given).fit(T[:28])
+        errors.append(model.forecast()[:, 0] - T[27 + np.array([1, 3])])
+    assert np.abs(errors).mean() < 1.5 * 5.0
+
+
 def oscillator(n: int, seed: int = 0) -> np.ndarray:
     """Van der Pol's oscillator with a little noise."""
     out, x, y = [], 1.0, 0.0
