@@ -1092,6 +1092,53 @@ def test_whole_numbers_written_as_floats_are_labels(ending, kind, tmp_path):
     table = pd.read_csv(output, dtype=str)
     assert list(table.columns) == ["kind_predicted", "kind_is_0", "kind_is_1"]
     assert set(table["kind_predicted"]) == {"0", "1"}
+    assert re.search(r"^kind +\d+\.\d\d% ", result.stderr, re.MULTILINE)
+
+
+def test_labels_with_fractions_are_not_judged(tmp_path):
+    rows = [[f"{v}", f"{v > 0:.1f}"] for v in V]
+    path, saved = written(tmp_path / "t.csv", rows, "v,on"), tmp_path / "m"
+    assert run("learn", path, "-t", "on", "--classify", "--save", saved).exit_code == 0
+    other = written(tmp_path / "u.csv", [[v, "0.5"] for v, _ in rows], "v,on")
+    result = run("predict", saved, other, "-o", tmp_path / "p.csv")
+    assert result.exit_code == 0, result.output
+    assert "mistakes" not in result.stderr
+
+
+def test_labels_in_a_stream_of_floats_are_refused_at_once(tmp_path):
+    path, saved = tmp_path / "t.arrows", tmp_path / "m"
+    rows = pa.table({"v": V, "on": np.full(N, 0.25)})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, rows.schema) as stream:
+        stream.write_table(rows)
+    for policy in ("error", "skip"):
+        options = ["-t", "on", "--classify", "--bad-cells", policy, "--save", saved]
+        result = run("learn", path, *options)
+        assert result.exit_code == 1
+        assert "column 'on' contains numbers with fractions, not labels" in result.stderr
+
+
+def test_a_fraction_before_all_labels_is_no_whole_number(tmp_path):
+    rows = [[f"{v}", f"{v > 0:.1f}"] for v in V]
+    first = written(tmp_path / "1.csv", rows, "v,on")
+    second = written(tmp_path / "2.csv", [["0.1", "0.5"], *rows], "v,on")
+    options = ["-t", "on", "--classify", "--save", tmp_path / "m"]
+    result = run("learn", first, second, *options)
+    assert result.exit_code == 1
+    assert "row 1, column 'on' (line 2): '0.5' is not a whole number; correct it" in result.stderr
+
+
+@pytest.mark.parametrize("named", ["0.0,1.0", "0,1", "1,0.0", "0.5,1", "no,yes", "nan,1", "inf,1"])
+def test_classes_of_whole_numbers_may_be_named_as_floats(named, tmp_path):
+    path, saved = tmp_path / "t.parquet", tmp_path / "m"
+    pa_parquet.write_table(pa.table({"v": V, "on": (V > 0).astype(float)}), path)
+    result = run("learn", path, "-t", "on", "--classes", named, "--save", saved)
+    if named in {"0.0,1.0", "0,1", "1,0.0"}:
+        assert result.exit_code == 0, result.output
+        assert ks.load(saved).classes_.tolist() == [0, 1]
+    else:
+        assert result.exit_code == 1
+        assert f"--classes {named}: the labels of 'on' are whole numbers" in result.stderr
+        assert "name them as whole numbers: 0,1" in result.stderr
 
 
 @pytest.mark.parametrize("kind", ["file", "pipe"])

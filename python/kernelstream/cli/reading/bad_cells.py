@@ -14,6 +14,7 @@ WANTED = {
     "boolean": "true or false",
     "time": "a time as the others",
     "label": "a whole number, as the labels before are",
+    "first label": "a whole number",
 }
 
 

@@ -329,9 +329,12 @@ class _Cells:
         """Cast a column of floats to whole numbers, and note the cells with fractions."""
         numbers = as_array(column, "number")
         odd = has_fraction(numbers)
-        for row in np.flatnonzero(odd).tolist():
-            self._odd.append((row, name, f"{numbers[row]:.12g}", "label"))
         known = ~odd & ~np.isnan(numbers)
+        # Rows of the table before the first label.
+        n_before = 0 if self._rows.first > 1 else int(np.append(known, True).argmax())
+        for row in np.flatnonzero(odd).tolist():
+            kind = "first label" if row < n_before else "label"
+            self._odd.append((row, name, f"{numbers[row]:.12g}", kind))
         return pa.array(np.where(known, numbers, 0.0).astype(np.int64), mask=~known)
 
     def _cast(self, name: str, own: str, column: pa.Array, kind: str) -> pa.Array:

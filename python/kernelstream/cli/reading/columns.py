@@ -33,6 +33,7 @@ __all__ = [
     "check_alike",
     "choose",
     "described",
+    "has_whole_numbers",
     "listed",
     "note_of_dates",
     "own_names",
@@ -194,7 +195,7 @@ def _choose_target(
         for name in targets
     ]
     if classify or any(kind_of(kind) in {"category", "boolean"} for kind in kinds):
-        if classify and len(targets) == 1 and _is_whole(table, targets[0]):
+        if classify and len(targets) == 1 and has_whole_numbers(table, targets[0]):
             # Whole numbers beside gaps are written as floats.
             chosen.label, chosen.label_type = targets[0], pa.int64()
             return
@@ -493,13 +494,26 @@ def _refuse_names_of_rows(table: Reader, target: str) -> None:
         )
 
 
-def _is_whole(table: Reader, name: str) -> bool:
-    """Tell whether a column of floats holds whole numbers alone, as far as its first rows tell."""
+def has_whole_numbers(table: Reader, name: str) -> bool | None:
+    """Tell whether a column of floats holds whole numbers alone, as far as its first rows tell.
+
+    Parameters
+    ----------
+    table : Reader
+        The table.
+    name : str
+        The table's own name of the column.
+
+    Returns
+    -------
+    has_whole_numbers : bool or None
+        False for a column of another type; None if there is no sample of its rows.
+    """
     if not pa.types.is_floating(table.schema.field(name).type):
         return False
     values = table.sample(name)
     if values is None:
-        return True
+        return None
     if not pa.types.is_floating(values.type):
         settled = table.settled_as(name)
         numerals = Numerals(table.decimal) if settled is None else settled.numerals

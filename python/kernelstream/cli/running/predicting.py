@@ -13,7 +13,14 @@ from rich.console import Console
 from kernelstream.cli.choices import Missing
 from kernelstream.cli.reading.bad_cells import BadCells
 from kernelstream.cli.reading.batches import batches_of
-from kernelstream.cli.reading.columns import Columns, check_alike, listed, own_names, unused
+from kernelstream.cli.reading.columns import (
+    Columns,
+    check_alike,
+    has_whole_numbers,
+    listed,
+    own_names,
+    unused,
+)
 from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
@@ -137,9 +144,7 @@ class Predicting:
             )
             task: Task = Numbers(targets, judged=there, coverage=self.coverage)
         else:
-            # Anything can be read as text.
-            there = there and can_be_label(own[label])
-            there = there and kind_of(columns.label_type) in {"category", kind_of(own[label])}
+            there = there and _can_be_judged(table, str(names[label]), columns.label_type)
             task = Labels(
                 label, _classes_of(estimator), judged=there, probabilities=self.probabilities
             )
@@ -147,6 +152,16 @@ class Predicting:
             columns = Columns(columns.kinds, [], zones=columns.zones)
         columns.kept = own_names(table, self.keep)
         return columns, task
+
+
+def _can_be_judged(table: Reader, name: str, label_type: pa.DataType) -> bool:
+    """Tell whether a column holds labels of this type."""
+    own = table.schema.field(name).type
+    if pa.types.is_floating(own) and pa.types.is_integer(label_type):
+        # Without a sample a fraction is an error at its row.
+        return has_whole_numbers(table, name) is not False
+    # Anything can be read as text.
+    return can_be_label(own) and kind_of(label_type) in {"category", kind_of(own)}
 
 
 def _classes_of(estimator: Any) -> Any:

@@ -222,6 +222,18 @@ def columns_of(model: Any, path: Path, targets: Sequence[str] = ()) -> Columns:
     return columns
 
 
+def _cast_names(names: Sequence[str], kind: pa.DataType) -> pa.Array:
+    """Give names of labels in the labels' type; names such as 1.0 are whole numbers too."""
+    texts = pa.array(names, pa.string())
+    if not pa.types.is_integer(kind):
+        return texts.cast(kind)
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        # A safe cast refuses fractions, infinities and NaN.
+        return texts.cast(pa.float64()).cast(kind)
+
+
 def _classes(
     options: RunOptions, columns: Columns, table: Reader, sources: Sequence[Source]
 ) -> tuple[NDArray[Any], bool]:
@@ -231,9 +243,14 @@ def _classes(
     if options.classes is not None:
         named = [name.strip() for name in options.classes.split(",") if name.strip()]
         try:
-            return np.array(sorted(set(pa.array(named).cast(kind).to_pylist()))), False
+            return np.array(sorted(set(_cast_names(named, kind).to_pylist()))), False
         except pa.ArrowInvalid as error:
-            raise ValueError(f"--classes {options.classes}: {error}") from None
+            if not pa.types.is_integer(kind):
+                raise ValueError(f"--classes {options.classes}: {error}") from None
+            raise ValueError(
+                f"--classes {options.classes}: the labels of {label!r} are whole numbers; "
+                "name them as whole numbers: 0,1"
+            ) from None
     known: set[Any] = set()
     if not all(source.is_file for source in sources):
         return np.array([]), True
