@@ -303,6 +303,15 @@ def test_texts_in_arrays_are_named_with_a_remedy(model, form):
         model.fit(rows, None if isinstance(model, ks.Koopman) else Y)
 
 
+@pytest.mark.parametrize("form", ["objects", "list"])
+def test_numbers_in_arrays_are_not_looked_at_one_by_one(form, monkeypatch):
+    rows = X.astype(object) if form == "objects" else X.tolist()
+    model = ks.KernelRegressor().fit(X, Y)
+    monkeypatch.setattr(np, "ndindex", lambda *_: pytest.fail("every entry is looked at"))
+    with pytest.raises(ValueError, match="features"):
+        model.predict([row[:2] for row in rows])
+
+
 def test_the_remedy_for_texts_in_arrays_works():
     rows = pd.DataFrame(X).assign(flag=["yes", "no"] * 10).to_numpy()
     model = ks.KernelRegressor(columns={3: "category"}).fit(rows, Y)

@@ -248,6 +248,10 @@ def _refuse_texts(X: Any, *, categories: bool) -> None:
     """
     if not isinstance(X, np.ndarray | list | tuple):
         return
+    # Numbers alone are found so in a small part of the time that a loop takes.
+    with suppress(ValueError, TypeError, OverflowError):
+        np.asarray(X, dtype=float)
+        return
     try:
         array = np.asarray(X, object if isinstance(X, list | tuple) else None)
     except ValueError:  # rows of several lengths
