@@ -371,6 +371,28 @@ def test_times_that_begin_again_are_no_gap(tmp_path):
     assert result.stdout.count("north.csv") == result.stdout.count("south.csv") == 3
 
 
+@pytest.mark.parametrize("fault", ["clock", "row"])
+def test_times_that_go_back_a_little_do_not_begin_again(fault, tmp_path):
+    rows = shops().query("shop == 'north'").drop(columns="shop")
+    rows["date"] = pd.date_range("2023-10-27", periods=len(rows), freq="h")
+    if fault == "clock":
+        rows.loc[60:, "date"] -= pd.Timedelta(hours=1)
+    else:
+        order = np.arange(len(rows))
+        order[[60, 61]] = 61, 60
+        rows = rows.iloc[order]
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    result = run("dynamics", tmp_path / "t.csv", "--time", "date", *PARTS)
+    assert result.exit_code == 0, result.output
+    assert "begin again" not in result.output
+    if fault == "clock":
+        # Its time stands still.
+        assert "(1 ended at a gap in time)" in result.output
+    else:
+        assert "note: times go back 1 time, and a trajectory ends there: sort" in result.output
+        assert "1 ended where times go back" in result.output
+
+
 def test_series_whose_rows_alternate_are_named(tmp_path):
     rows = shops().sort_values(["date", "shop"])
     rows.to_csv(tmp_path / "t.csv", index=False)

@@ -34,6 +34,19 @@ def test_gaps_in_time_cut_also_between_batches():
     np.testing.assert_allclose(cutter.after(2), [24, 26])
 
 
+@pytest.mark.parametrize("size", [1, 3, 40])
+def test_times_begin_again_where_they_return_over_half_of_their_range(size):
+    cutter = Cutter("number")
+    times = np.concatenate([np.arange(20), np.arange(17, 25), np.arange(12, 20), [8, 9, -3, -2]])
+    for part in np.split(times, range(size, len(times), size)):
+        cut(cutter, part.tolist(), part.tolist())
+    assert (cutter.n_gaps, cutter.n_returns, cutter.n_setbacks) == (4, 2, 2)
+    cutter.end()
+    # Another file has a range of its own.
+    cut(cutter, [0] * 4, [50, 51, 52, 50])
+    assert (cutter.n_returns, cutter.n_setbacks) == (3, 2)
+
+
 def test_a_missing_value_leaves_no_pair_over_the_gap_that_it_makes():
     cutter = Cutter("number")
     assert cut(cutter, [1, 2, np.nan, 3, 4], [0, 1, 2, 3, 4]) == [([1, 2], False), ([3, 4], False)]

@@ -339,8 +339,9 @@ class Dynamics:
             say(self.console, f"bad cells: {summary}")
         for repeated in self._repeated:
             say(self.console, f"headers repeated: {repeated}")
-        if note := self._describe_returns():
-            say(self.console, note)
+        for note in (self._describe_returns(), self._describe_setbacks()):
+            if note:
+                say(self.console, note)
         if isinstance(model, Forecaster):
             model.set_params(operator__time_step=cutter.step or 1.0)
             outlooks = [Outlook.of(model, last, self.coverage) for _, last, _ in self._ends]
@@ -380,6 +381,15 @@ class Dynamics:
             f"note: times begin again {count:,} time{'s' * (count > 1)}: the rows seem to be "
             f"series one after another, which are learned as trajectories of one system{last}; "
             f"{self._series or 'if they are several series'}, {_BY_FILES}"
+        )
+
+    def _describe_setbacks(self) -> str:
+        """Say that times go back by less, as where rows are not sorted; empty if they do not."""
+        if not (count := self._cutter.n_setbacks):
+            return ""
+        return (
+            f"note: times go back {count:,} time{'s' * (count > 1)}, and a trajectory ends there: "
+            "sort the rows, or give the times in UTC if a clock was set back"
         )
 
     def _write(self, outlooks: list[Outlook]) -> None:

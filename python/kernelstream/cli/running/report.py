@@ -108,9 +108,10 @@ def print_report(
         facts["pairs left out"] = f"{n_left_out:,}, with an outlying state"
     facts["states stored"] = f"{model.n_stored_:,}"
     facts["trajectories"] = f"{cutter.n_trajectories:,}"
-    n_gaps = cutter.n_gaps - cutter.n_returns
+    n_gaps = cutter.n_gaps - cutter.n_returns - cutter.n_setbacks
     ends = [f"{n_gaps:,} ended at a gap in time"] if n_gaps else []
     ends += [f"{cutter.n_returns:,} ended where times begin again"] if cutter.n_returns else []
+    ends += [f"{cutter.n_setbacks:,} ended where times go back"] if cutter.n_setbacks else []
     if ends:
         facts["trajectories"] += f" ({', '.join(ends)})"
     if cutter.n_filled:

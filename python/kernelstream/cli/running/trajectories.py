@@ -18,6 +18,9 @@ FloatArray = NDArray[np.float64]
 
 # Differences within these multiples of the usual one are one step.
 _SHORT, _LONG = 0.5, LONG
+# The share of the range of times so far from which a step back is the beginning of another series:
+# a clock that is set back, or rows that are not sorted, go back by less.
+_RETURN = 0.5
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0}
 
 
@@ -73,10 +76,10 @@ class Cutter:
         Time between two rows, the median of the first ones, in `unit`; None: not known yet.
     unit : str
         Unit of time.
-    n_trajectories, n_gaps, n_returns, n_incomplete, n_filled : int
+    n_trajectories, n_gaps, n_returns, n_setbacks, n_incomplete, n_filled : int
         How many trajectories there were, how many ended at a gap in time, after how many of these
-        gaps times began again (the next time is an earlier one), how many rows had
-        missing values, and how many were filled in.
+        gaps times began again (they returned over at least half of the range so far), after how
+        many they went back by less, how many rows had missing values, and how many were filled in.
     last_time : float, or datetime64 in microseconds, or None
         Time of the last complete row.
     """
@@ -86,13 +89,14 @@ class Cutter:
         self._fill = fill
         self.step: float | None = None if kind else 1.0
         self.unit = "" if kind else "rows"
-        self.n_trajectories = self.n_gaps = self.n_returns = 0
+        self.n_trajectories = self.n_gaps = self.n_returns = self.n_setbacks = 0
         self.n_incomplete = self.n_filled = 0
         self.last_time: float | np.datetime64 | None = None
         self._seconds = 1.0
         self._calendar: Calendar | None = None
         self._open = False
         self._last: float | None = None
+        self._range: tuple[float, float] | None = None
         # The last complete row, and incomplete ones since then.
         self._before: FloatArray | None = None
         self._incomplete = 0
@@ -101,6 +105,7 @@ class Cutter:
     def end(self) -> None:
         """End the trajectory, as at the end of a file."""
         self._open, self._last, self._before, self._incomplete = False, None, None, 0
+        self._range = None
 
     def cut(self, states: FloatArray, times: NDArray[Any] | None) -> Iterator[Piece]:
         """Cut rows.
@@ -127,7 +132,9 @@ class Cutter:
             return
         self._incomplete = int(len(states) - 1 - rows[-1])
         steps = between + 1.0 if clock is None else self._steps(clock[rows])
+        returned = np.zeros(len(rows), dtype=bool)
         if clock is not None and times is not None:
+            returned = self._find_returns(clock[rows])
             last = times[rows[-1]]
             self.last_time = last if isinstance(last, np.datetime64) else float(last)
             self._last = float(clock[rows[-1]])
@@ -137,7 +144,8 @@ class Cutter:
         ended = breaks & cuts & (between == 0)
         ended[0] &= self._open
         self.n_gaps += int(np.count_nonzero(ended))
-        self.n_returns += int(np.count_nonzero(ended & (steps < 0.0)))
+        self.n_returns += int(np.count_nonzero(ended & returned))
+        self.n_setbacks += int(np.count_nonzero(ended & ~returned & (steps < 0.0)))
         complete = states[rows]
         states, filled = insert_rows(complete, absent, self._before)
         self._before = complete[-1]
@@ -170,6 +178,7 @@ class Cutter:
         self._calendar = find_calendar(known)
         if self._calendar is not None and self.last_time is not None:
             self._last = float(self._calendar.position(known[:1])[0])
+            self._range = self._last, self._last
 
     def _clock(self, times: NDArray[Any]) -> FloatArray:
         """Give times in seconds or units of the calendar, or as they are if they are numbers."""
@@ -190,6 +199,16 @@ class Cutter:
         if self._last is None:
             steps[0] = 1.0
         return steps
+
+    def _find_returns(self, clock: FloatArray) -> NDArray[np.bool_]:
+        """Tell where times return over a large part of their range, as another series begins."""
+        low, high = self._range or (clock[0], clock[0])
+        lows = np.minimum.accumulate(np.append(low, clock))
+        highs = np.maximum.accumulate(np.append(high, clock))
+        spans = (highs - lows)[:-1]
+        back = -np.diff(clock, prepend=clock[0] if self._last is None else self._last)
+        self._range = float(lows[-1]), float(highs[-1])
+        return np.asarray((back > 0.0) & (back >= _RETURN * spans) & (spans > 0.0))
 
     def _find_step(self, steps: FloatArray) -> None:
         forward = steps[steps > 0.0]
