@@ -405,6 +405,20 @@ def test_a_label_that_classes_does_not_name_is_refused(tmp_path, named, kind):
     assert ks.load(saved).n_seen_ == 2
 
 
+def test_workers_refuse_classes_that_no_row_has(tmp_path):
+    for name, n in (("a", 40), ("b", 50)):
+        rows = [f"{i % 4},{'yes' if i % 4 < 2 else 'no'}" for i in range(n)]
+        (tmp_path / f"{name}.csv").write_text("x,kind\n" + "\n".join(rows) + "\n")
+    options = ["-t", "kind", "--plain", "--classes", "ja,nein", "--workers", "2"]
+    options += ["--learner", "ridge:1e-2", "--save", tmp_path / "m"]
+    result = run("learn", tmp_path / "a.csv", tmp_path / "b.csv", *options)
+    assert result.exit_code == 1
+    what = "column 'kind': none of 90 rows sampled has one of --classes ja,nein, but labels such as"
+    assert what in result.stderr
+    assert re.search(r"--classes ja,nein,(yes|no)$", result.stderr, re.MULTILINE)
+    assert " row " not in result.stderr
+
+
 def test_a_model_that_begins_again_learns_a_uniform_sample_whatever_the_batches():
     labels = np.arange(5000) % 2
     found = []

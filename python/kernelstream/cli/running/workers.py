@@ -222,7 +222,15 @@ def _learn_sample(session: Session, samples: Sequence[Batch]) -> None:
         # A label that no class has is refused with its row where its file is learned.
         known = set(session.task.classes.tolist())
         sound = [i for i, label in enumerate(shuffled.labels.tolist()) if label in known]
-        shuffled = _taken(shuffled, np.array(sound)) if sound else shuffled
+        if not sound:
+            named = ",".join(map(str, session.task.classes.tolist()))
+            label = str(shuffled.labels[0])
+            raise ValueError(
+                f"column {session.columns.label!r}: none of {len(rows):,} rows sampled has one of "
+                f"--classes {named}, but labels such as {label!r}: correct them, or name them: "
+                f"--classes {named},{label}"
+            )
+        shuffled = _taken(shuffled, np.array(sound))
     every = np.ones(len(shuffled), dtype=bool)
     session.task.learn(session.model, shuffled, every, every)
 
