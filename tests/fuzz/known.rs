@@ -165,7 +165,6 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "preparation.gradients.taken",
                 "trees.boosted.weights",
                 "trees.fitting.weights",
-                "trees.rival",
                 "trees.logs.boosted.weights",
                 "trees.logs.fitting.weights",
                 "trees.logs.bounds",

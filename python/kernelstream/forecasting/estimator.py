@@ -138,8 +138,8 @@ class Forecaster(StreamEstimator):
     period : int, optional
         States in a season, 2 or more, such as 24 of hourly ones. None: up to two are looked for
         each time that the number of rows has grown by a third, or an eighth of up to 64, see
-        `periods_`: one of a calendar (4, 7, 12, 24, 48, 52, 168, 336 rows) from two cycles on, if
-        these are alike, any other from three.
+        `periods_`: one of a calendar (4, 7, 12, 24, 48, 52, 168, 336 rows, or a week of days that
+        were found) from two cycles on, if these are alike, any other from three.
     candidates : bool, default=True
         Whether each component is forecast by the statistical models too, of states of up to 64
         components. False: only by the operator and what is learned in its coordinates, for all

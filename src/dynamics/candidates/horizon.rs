@@ -119,6 +119,16 @@ impl Horizon {
         self.waiting.clear();
     }
 
+    /// Takes the losses of a kind, and its forecasts that wait for their targets, from another of the same rows.
+    pub fn keep(&mut self, kind: usize, from: &Self) {
+        self.weights.keep(kind, &from.weights);
+        for made in &mut self.waiting {
+            if let Some(other) = from.waiting.iter().find(|other| other.target == made.target) {
+                made.kinds[kind] = other.kinds[kind];
+            }
+        }
+    }
+
     /// Makes room for as many kinds in a file of fewer; the others have made no forecasts.
     pub fn resize(&mut self, former: usize, kinds: usize) {
         let are_former = self.waiting.iter().all(|made| made.kinds.len() == former);

@@ -30,8 +30,8 @@ const CLEAR: f64 = 0.05;
 /// Penalty of the score for each cycle fewer: profiles of few cycles explain something by chance.
 const CHANCE: f64 = 1.4;
 
-/// Rows in a day, of whole and half hours, quarters, ten and five minutes and minutes; seven of them are a week.
-const DAYS: [usize; 6] = [24, 48, 96, 144, 288, 1440];
+/// Rows in a day, of whole and half hours, quarters and ten minutes, two weeks of which are kept; seven of them are a week.
+const DAYS: [usize; 4] = [24, 48, 96, 144];
 const WEEK: usize = 7;
 
 /// Least correlation of values and those one period before, about a moving mean, where there are too few for a profile of some

@@ -11,6 +11,7 @@ use super::smoothing::Smoothing;
 use super::state::{Pass, State, pass_all};
 use super::view::{Context, Kind, View};
 use super::weights::{Mixed, Span, Standing};
+use crate::dynamics::horizon::is_due;
 use crate::kernel::LARGEST;
 
 /// Views of autoregressions, on values and then on logarithms.
@@ -424,18 +425,24 @@ impl Series {
         }
     }
 
-    /// Whether all rows are kept, in one trajectory without inputs, and of few seasons.
+    /// Whether all rows are kept, in one trajectory without inputs, of few seasons, and none was estimated.
     fn can_replay(&self, common: &Common<'_>, periods: &[usize]) -> bool {
         let season = periods.iter().max().copied().unwrap_or(0);
         let is_whole = |history: &History| {
             history.values().len() == self.count && history.values().iter().all(|value| !value.is_nan())
         };
+        // The mean is that of the rows that were learned.
+        let values = common.histories[common.own].values().iter().zip(1_u32..);
+        let mean = values.fold(0.0, |mean, (value, count)| mean + (value - mean) / f64::from(count));
         let are_few = self.count <= REPLAYED.min(SEASONS * season);
-        common.inputs.is_empty() && are_few && common.histories.iter().all(is_whole)
+        common.inputs.is_empty()
+            && are_few
+            && common.histories.iter().all(is_whole)
+            && mean.to_bits() == self.mean.to_bits()
     }
 
-    /// Learns all rows again with these periods from the first row on, so that weights and widths are those of forecasts that
-    /// know them. The operator's errors stay.
+    /// Learns all rows again with these periods from the first row on, so that weights and widths are those of forecasts
+    /// that know them. The operator's forecasts and errors stay. Regressions are fitted again when the rows have doubled.
     fn replay(&mut self, common: &Common<'_>, periods: Vec<usize>) {
         let mut new = Self { periods, ..Self::new(self.horizons.len()) };
         let given = new.periods.clone();
@@ -447,16 +454,20 @@ impl Series {
             let common = Common { histories: &histories, given: Some(&given), ..*common };
             if now + 1 == self.count {
                 new.look_now();
+                new.learn(&common, &[]);
+                break;
             }
+            let is_fitted = new.count + 1 >= new.search;
             new.learn(&common, &[]);
-            if now + 1 < self.count {
-                let due: Vec<bool> =
-                    common.strides.iter().map(|stride| now.is_multiple_of(*stride)).collect();
-                new.make(&common, &[], &due);
+            if is_fitted {
+                new.search = 2 * new.count;
             }
+            let number = now as u64 + 1;
+            let due: Vec<bool> = common.strides.iter().map(|stride| is_due(*stride, number)).collect();
+            new.make(&common, &[], &due);
         }
         for (new, old) in new.horizons.iter_mut().zip(&self.horizons) {
-            new.weights.keep(OPERATOR, &old.weights);
+            new.keep(OPERATOR, old);
         }
         *self = new;
     }
@@ -645,7 +656,7 @@ impl Series {
         let (first, latest) = history.latest();
         let profiles = &self.profiles[0][..];
         let is_known = phased && profiles.len() == self.periods.len() || self.periods.is_empty();
-        let line = is_known.then(|| Line::new(first, latest, profiles)).flatten();
+        let line = (is_known && due.contains(&true)).then(|| Line::new(first, latest, profiles)).flatten();
         let of_horizon = |(k, rows): (usize, &usize)| {
             let mut smoothed: [Vec<f64>; 2] = Default::default();
             if !due[k] {

@@ -191,8 +191,10 @@ impl Weights {
             ((own.means[kind] / unit).min(LARGEST), (own.latest[kind] / unit).min(LARGEST), own.masses[kind]);
     }
 
+    /// Whether there are losses of as many kinds.
     pub fn has_kinds(&self, kinds: usize) -> bool {
-        self.squared.means.len() == kinds && self.relative.means.len() == kinds
+        let lists = [&self.squared, &self.relative].map(|own| [&own.means, &own.latest, &own.masses]);
+        lists.into_iter().flatten().all(|list| list.len() == kinds)
     }
 
     /// Makes room for as many kinds, of which those that were not there have no losses.
@@ -371,6 +373,20 @@ mod tests {
         let many = learned(LONG, 2000, [0.5, 1.0]);
         let shares = [few, many].map(|weights| weight_of_the_second(&weights, Some(&standing)));
         assert!(shares[0] > 0.8 && shares[1] < 0.3, "{shares:?}");
+    }
+
+    #[test]
+    fn kinds_that_a_former_file_does_not_have_begin_without_losses() {
+        let mut former = learned(SHORT, 20, [0.1, 1.0]);
+        assert!(former.has_kinds(2) && !former.has_kinds(3));
+        former.resize(4);
+        assert!(former.is_sound(4) && former.squared.masses[2..] == [0.0; 2]);
+        // They are expected to be as good as the mixture.
+        let made = [1.0, 2.0, 3.0, f64::NAN];
+        let weights = former.mix(&made, (&[1.0; 4], 0), None, SHORT, &Parameters::DEFAULT).weights;
+        assert!(weights[0] > weights[2] && weights[2] > weights[1] && weights[3] == 0.0, "{weights:?}");
+        former.squared.masses.pop();
+        assert!(!former.has_kinds(4) && !former.is_sound(4));
     }
 
     #[test]

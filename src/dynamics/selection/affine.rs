@@ -95,6 +95,25 @@ pub(super) fn with_affine(
     Ok(best.map(|(operator, _)| operator))
 }
 
+/// Whether held-out forecasts of an operator with an affine kernel are as good over each horizon as those of the `gaussian`
+/// one selected on its scale; also where they cannot be compared.
+pub(super) fn is_no_worse(
+    spec: &DynamicsSpec,
+    linear: &KoopmanSpec,
+    (gaussian, units): (&KoopmanSpec, &Units),
+    each: &Units,
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+) -> Result<bool> {
+    let params = &spec.params.selection;
+    let Some(rows) = HeldOut::new(spec, each, x, next) else { return Ok(true) };
+    let [own, other] =
+        [(linear, each), (gaussian, units)].map(|(operator, units)| rows.errors(operator, units));
+    // Errors of an exact map are rounding.
+    let is_good = |(own, other): (&f64, &f64)| *own <= params.linear * other.max(params.exact * params.exact);
+    Ok(own?.iter().zip(&other?).all(is_good))
+}
+
 /// Rows learned and forecast.
 struct HeldOut<'a> {
     params: &'a OperatorSelectionParams,

@@ -23,7 +23,7 @@ mod judge;
 use ndarray::{ArrayView2, Axis, CowArray, s};
 
 pub(super) use affine::may_be_selected;
-use affine::{affine, with_affine};
+use affine::{affine, is_no_worse, with_affine};
 use candidates::{Candidate, Rows, median_distance};
 pub(super) use inputs::is_chosen;
 use inputs::{InputBandwidths, with_longer_bandwidths};
@@ -85,8 +85,8 @@ pub(super) fn choose(
         if let Some((regularization, error)) =
             linear.filter(|(_, error)| *error <= params.linear * found.near)
         {
-            operator.kernel = affine();
-            if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
+            let mut linear = KoopmanSpec { kernel: affine(), ..operator.clone() };
+            if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut linear.learner) {
                 let determined = chosen_by.nrows() >= spec.params.rows_per_unknown * (chosen_by.ncols() + 1);
                 let small = determined || error < params.exact;
                 ridge.regularization = if small {
@@ -96,14 +96,19 @@ pub(super) fn choose(
                 };
             }
             // d + 1 states span all functions of a linear kernel.
-            if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries))
-            {
+            if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut linear.dictionaries)) {
                 *tolerance = tolerance.min(params.linear_regularization);
             }
-            return Ok(Choice { operator, units: each });
+            // Records that leave their first states may return: what is good one step ahead need not be many.
+            let is_trusted = few || moving.is_some() || {
+                let gaussian = (&gaussian(spec, operator.clone(), found), &scales[found.scale]);
+                is_no_worse(spec, &linear, gaussian, &each, chosen_by.view(), their_next.view())?
+            };
+            if is_trusted {
+                return Ok(Choice { operator: linear, units: each });
+            }
         }
     }
-    let less = params.stream_regularization;
     let Some(mut found) = found else {
         let units = scales.into_iter().next_back().unwrap_or_default();
         return Ok(Choice { operator, units });
@@ -113,6 +118,17 @@ pub(super) fn choose(
         let fewer = delays::with_fewer(spec, (&units, &each), chosen_by.view(), their_next.view(), &found)?;
         (found, units) = fewer.unwrap_or((found, units));
     }
+    let operator = gaussian(spec, operator, &found);
+    if let Some(other) = with_affine(spec, (&operator, &units), &each, chosen_by.view(), their_next.view())? {
+        return Ok(Choice { operator: other, units: each });
+    }
+    Ok(Choice { operator, units })
+}
+
+/// The operator with the Gaussian kernel, regularization and tolerance found.
+fn gaussian(spec: &DynamicsSpec, mut operator: KoopmanSpec, found: &Candidate) -> KoopmanSpec {
+    let params = &spec.params.selection;
+    let less = params.stream_regularization;
     operator.kernel = KernelSpec::Gaussian { bandwidth: Some(found.bandwidth) };
     operator.control.clone_from(&found.control);
     if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
@@ -121,10 +137,7 @@ pub(super) fn choose(
             *tolerance = tolerance.min(found.detail.max(params.regularizations[0] / less));
         }
     }
-    if let Some(other) = with_affine(spec, (&operator, &units), &each, chosen_by.view(), their_next.view())? {
-        return Ok(Choice { operator: other, units: each });
-    }
-    Ok(Choice { operator, units })
+    operator
 }
 
 /// Rows used for selection in a record that comes to rest; `None` if it does not, or if there are

@@ -720,10 +720,29 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
     (spec.params.trees.max_rows, spec.params.trees.forest_trees) = (300, 3);
     let mut trees = TreeStage::new(3, 1, &spec);
     let mut said = Predicted::default();
+    let (mut compared, mut copy) = (0, None);
     for (t, (x, y)) in (0_u64..).zip(x.rows().into_iter().zip(y.rows())) {
         trees.predict(x.iter().copied(), &[0.0], &mut said);
-        trees.learn(t, &said, (&y.to_vec(), &[1.0]), 1.0, false);
+        let is_ordered = (900..1000).contains(&t);
+        // A copy from a file, with trees that are compared, continues as if it had none.
+        if let Some(copy) = &mut copy {
+            let mut other = Predicted::default();
+            TreeStage::predict(copy, x.iter().copied(), &[0.0], &mut other);
+            assert_eq!(said, other, "row {t}");
+            copy.learn(t, &other, (&y.to_vec(), &[1.0]), 1.0, is_ordered);
+        }
+        trees.learn(t, &said, (&y.to_vec(), &[1.0]), 1.0, is_ordered);
+        compared += u64::from(trees.has_rival());
+        if trees.has_rival() && t % 37 == 0 {
+            let mut out = crate::persist::Writer::default();
+            trees.write(&mut out);
+            let bytes = out.finish("trees", serde_json::Value::Null, serde_json::Value::Null).unwrap();
+            let from = crate::persist::Reader::open(&bytes).unwrap();
+            copy = Some(TreeStage::read((3, 1), t + 1, &spec, &from).unwrap());
+            assert!(copy.as_ref().unwrap().has_rival());
+        }
     }
+    assert!(compared > 300 && copy.is_some(), "{compared}");
     let mut out = crate::persist::Writer::default();
     trees.write(&mut out);
     let bytes = out.finish("trees", serde_json::Value::Null, serde_json::Value::Null).unwrap();

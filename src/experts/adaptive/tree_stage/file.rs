@@ -117,7 +117,11 @@ impl TreeStage {
             new.boosted = Some(Boosted::read("trees.boosted", (features, outputs), from)?);
         }
         new.rival = Rival::read((features, outputs), from)?;
-        if new.rival.is_some() && (new.are_labels || new.boosted.is_none() || new.fitting.is_some()) {
+        if new
+            .rival
+            .as_ref()
+            .is_some_and(|own| new.are_labels || new.boosted.is_none() || own.fitted > fitted)
+        {
             return Err(making("trees.rival"));
         }
         new.nearest_given_up = from.has("trees.nearest.given_up");

@@ -45,9 +45,10 @@ impl TreeStage {
     /// Does a row's part of the trees that are due, for targets with these deviations.
     pub(super) fn work(&mut self, deviations: &[f64], are_ordered: bool) {
         if let Some(rival) = Rival::decide(&mut self.rival) {
+            let fitted = rival.fitted;
             match rival.better() {
                 Some(trees) => self.boosted = Some(trees),
-                None => self.logs_fitted = self.logs_fitted.max(self.fitted),
+                None => self.logs_fitted = self.logs_fitted.max(fitted),
             }
         }
         if self.are_made() {
@@ -55,9 +56,9 @@ impl TreeStage {
             if let Some(boosted) = Gradual::advance(&mut self.fitting) {
                 let do_learn = self.boosted.as_ref().is_some_and(Boosted::learns) && !are_ordered;
                 if do_learn && self.rows.numbers.len() == self.capacity {
-                    self.rival = Some(Rival::new(boosted, self.age));
+                    self.rival = Some(Rival::new(boosted, self.fitted, self.age));
                 } else {
-                    self.boosted = Some(boosted);
+                    (self.boosted, self.rival) = (Some(boosted), None);
                 }
             } else if self.logs.are_fitted() {
                 if let Some(before) = self.logs.advance() {

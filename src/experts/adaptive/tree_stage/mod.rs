@@ -31,7 +31,7 @@ use crate::online::winsorizer::WinsorizerParams;
 use crate::trees::{Boosted, Fitting, Gradual, Growth, Tree};
 
 /// Bounds of the memory: numbers of the reservoir, 64 MB, and the fewest rows with which trees are grown. The trees take at
-/// most three times as much, and twice as much while some are made. With a quarter of it, 6,636 of the 20,000 rows of w7a,
+/// most three times as much, and twice as much while some are made or compared. With a quarter of it, 6,636 of the 20,000 rows of w7a,
 /// which has 300 columns, mistakes are 8 % more.
 const MAX_NUMBERS: usize = 1 << 23;
 const MIN_ROWS: usize = 4096;
@@ -256,6 +256,12 @@ impl TreeStage {
         &predicted[self.row_width() + output * self.experts()..][..self.experts_of(output)]
     }
 
+    /// Whether trees are compared with those there are.
+    #[cfg(test)]
+    pub fn has_rival(&self) -> bool {
+        self.rival.is_some()
+    }
+
     /// Rows that the reservoir holds at most.
     #[cfg(test)]
     pub fn capacity(&self) -> usize {
@@ -353,17 +359,20 @@ impl TreeStage {
         for tree in &mut self.forest {
             tree.learn(row, &left, weight);
         }
-        if !are_ordered {
-            let how = (self.params.pace, self.params.shrinkage);
-            let (x, path) = (&row[..features], &mut self.path);
-            if let Some(boosted) = &mut self.boosted {
-                if let Some(rival) = &mut self.rival {
-                    let learn = |trees: &mut Boosted| trees.learn(x, targets, weight, how, path);
-                    rival.compare(boosted, x, (targets, deviations), weight, learn);
-                }
-                boosted.learn(x, targets, weight, how, path);
+        let (x, how, path) = (&row[..features], (self.params.pace, self.params.shrinkage), &mut self.path);
+        let mut learn = |trees: &mut Boosted| {
+            if !are_ordered {
+                trees.learn(x, targets, weight, how, path);
             }
-            self.logs.learn_row(x, targets, weight, how, path);
+        };
+        if let Some(boosted) = &mut self.boosted {
+            if let Some(rival) = &mut self.rival {
+                rival.compare(boosted, x, (targets, deviations), weight, &mut learn);
+            }
+            learn(boosted);
+        }
+        if !are_ordered {
+            self.logs.learn_row(x, targets, weight, how, &mut self.path);
         }
         let numbers = row.iter().chain(targets).copied().chain(std::iter::once(weight));
         let place = self.rows.sample(self.age, self.capacity, number, numbers, self.stored_width());
