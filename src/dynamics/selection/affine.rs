@@ -95,9 +95,9 @@ pub(super) fn with_affine(
     Ok(best.map(|(operator, _)| operator))
 }
 
-/// Whether held-out forecasts of an operator with an affine kernel are as good over each horizon as those of the `gaussian`
-/// one selected on its scale; also where they cannot be compared.
-pub(super) fn is_no_worse(
+/// Whether held-out forecasts of an operator with an affine kernel are over no horizon clearly worse than those of the
+/// `gaussian` one selected on its scale; also where they cannot be compared.
+pub(super) fn is_not_clearly_worse(
     spec: &DynamicsSpec,
     linear: &KoopmanSpec,
     (gaussian, units): (&KoopmanSpec, &Units),
@@ -110,7 +110,8 @@ pub(super) fn is_no_worse(
     let [own, other] =
         [(linear, each), (gaussian, units)].map(|(operator, units)| rows.errors(operator, units));
     // Errors of an exact map are rounding.
-    let is_good = |(own, other): (&f64, &f64)| *own <= params.linear * other.max(params.exact * params.exact);
+    let exact = params.exact * params.exact;
+    let is_good = |(own, other): (&f64, &f64)| params.clearly[0] * own <= other.max(exact);
     Ok(own?.iter().zip(&other?).all(is_good))
 }
 

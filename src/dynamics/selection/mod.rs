@@ -23,7 +23,7 @@ mod judge;
 use ndarray::{ArrayView2, Axis, CowArray, s};
 
 pub(super) use affine::may_be_selected;
-use affine::{affine, is_no_worse, with_affine};
+use affine::{affine, is_not_clearly_worse, with_affine};
 use candidates::{Candidate, Rows, median_distance};
 pub(super) use inputs::is_chosen;
 use inputs::{InputBandwidths, with_longer_bandwidths};
@@ -102,7 +102,7 @@ pub(super) fn choose(
             // Records that leave their first states may return: what is good one step ahead need not be many.
             let is_trusted = few || moving.is_some() || {
                 let gaussian = (&gaussian(spec, operator.clone(), found), &scales[found.scale]);
-                is_no_worse(spec, &linear, gaussian, &each, chosen_by.view(), their_next.view())?
+                is_not_clearly_worse(spec, &linear, gaussian, &each, chosen_by.view(), their_next.view())?
             };
             if is_trusted {
                 return Ok(Choice { operator: linear, units: each });
