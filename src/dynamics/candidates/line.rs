@@ -18,25 +18,31 @@ impl<'a> Line<'a> {
     pub fn new(first: usize, values: &[f64], seasons: &'a [Vec<f64>]) -> Option<Self> {
         let dropped = values.len().saturating_sub(ROWS);
         let (first, values) = (first + dropped, &values[dropped..]);
-        let n = values.len() as f64;
         if values.len() < FEWEST {
             return None;
         }
-        let middle = (n - 1.0) / 2.0;
-        let (mut sum, mut product) = (0.0, 0.0);
-        for (t, value) in values.iter().enumerate() {
-            let left = value - of_seasons(seasons, first + t);
-            sum += left;
-            product += left * (t as f64 - middle);
-        }
-        let slope = product * 12.0 / (n * (n * n - 1.0));
-        Some(Self { middle: first as f64 + middle, mean: sum / n, slope, seasons })
+        let left = values.iter().enumerate().map(|(t, value)| value - of_seasons(seasons, first + t));
+        let (mean, slope) = line_of(left);
+        Some(Self { middle: first as f64 + (values.len() as f64 - 1.0) / 2.0, mean, slope, seasons })
     }
 
     /// Its value at a row.
     pub fn at(&self, row: usize) -> f64 {
         self.mean + self.slope * (row as f64 - self.middle) + of_seasons(self.seasons, row)
     }
+}
+
+/// Mean and slope of the line of least squares through values at equal distances.
+pub fn line_of(values: impl ExactSizeIterator<Item = f64>) -> (f64, f64) {
+    let n = values.len() as f64;
+    let middle = (n - 1.0) / 2.0;
+    let (mut sum, mut product) = (0.0, 0.0);
+    for (t, value) in values.enumerate() {
+        sum += value;
+        product += (t as f64 - middle) * value;
+    }
+    let square = n * (n * n - 1.0) / 12.0;
+    (sum / n, product / square.max(1.0))
 }
 
 fn of_seasons(seasons: &[Vec<f64>], row: usize) -> f64 {

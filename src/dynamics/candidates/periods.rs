@@ -5,6 +5,7 @@
 //! forecasts the rest; the score is the share of variance explained there. Drift without a period
 //! has peaks of the autocorrelation by chance, but no lasting profile.
 
+use super::line::line_of;
 use super::parameters::Parameters;
 
 /// Periods of hours, days, weeks, months, quarters and half hours.
@@ -71,10 +72,10 @@ pub fn find(values: &[f64], known: &[usize], parameters: &Parameters) -> Vec<usi
     let mut rest = clipped(values.to_vec());
     for place in 0..2 {
         let week = found.first().and_then(|first| week_of(&rest, *first));
-        let next = week.map(|week| (week, profile_of(&deviations(&rest, week), week)));
-        let next = next.or_else(|| best(&rest, known.get(place).copied(), &found, parameters));
-        let next = next.or_else(|| found.is_empty().then(|| few_cycles(&rest)).flatten());
-        let Some((period, profile)) = next else { break };
+        let next = week.or_else(|| best(&rest, known.get(place).copied(), &found, parameters));
+        let next = next.or_else(|| if found.is_empty() { few_cycles(&rest) } else { None });
+        let Some(period) = next else { break };
+        let profile = profile_of(&deviations(&rest, period), period);
         for (t, value) in rest.iter_mut().enumerate() {
             *value -= profile[t % period];
         }
@@ -87,7 +88,7 @@ pub fn find(values: &[f64], known: &[usize], parameters: &Parameters) -> Vec<usi
 /// judged as other periods.
 fn week_of(values: &[f64], first: usize) -> Option<usize> {
     let (n, week) = (values.len(), WEEK * first);
-    if !DAYS.contains(&first) || n < 2 * week || week <= (n as f64 / LONGEST) as usize {
+    if !DAYS.contains(&first) || n < 2 * week || week <= longest_in(n) {
         return None;
     }
     (repeats(values, week) > 0.0).then_some(week)
@@ -104,12 +105,12 @@ fn repeats(values: &[f64], period: usize) -> f64 {
 }
 
 /// The calendar period of two to three cycles that repeats itself most clearly, if any does.
-fn few_cycles(values: &[f64]) -> Option<(usize, Vec<f64>)> {
+fn few_cycles(values: &[f64]) -> Option<usize> {
     let n = values.len();
-    let is_short = |period: &usize| (2 * period..).contains(&n) && *period > (n as f64 / LONGEST) as usize;
+    let is_short = |period: &usize| (2 * period..).contains(&n) && *period > longest_in(n);
     let tried = CALENDAR.into_iter().filter(is_short).map(|period| (period, repeats(values, period)));
-    let (period, _) = tried.filter(|(_, beyond)| *beyond > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some((period, profile_of(&deviations(values, period), period)))
+    let found = tried.filter(|(_, beyond)| *beyond > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
+    found.map(|(period, _)| period)
 }
 
 /// Rows at the next detection, after one in as many that found these periods: when their number has grown, or with the second
@@ -141,13 +142,14 @@ fn score(values: &[f64], period: usize, parameters: &Parameters) -> f64 {
     if total > 0.0 { 1.0 - left / total - CHANCE / cycles } else { f64::NEG_INFINITY }
 }
 
-fn best(
-    values: &[f64],
-    known: Option<usize>,
-    found: &[usize],
-    parameters: &Parameters,
-) -> Option<(usize, Vec<f64>)> {
-    let longest = (values.len() as f64 / LONGEST) as usize;
+/// The longest period of which a profile of some cycles is judged by the others.
+fn longest_in(rows: usize) -> usize {
+    (rows as f64 / LONGEST) as usize
+}
+
+/// The period whose profile explains most.
+fn best(values: &[f64], known: Option<usize>, found: &[usize], parameters: &Parameters) -> Option<usize> {
+    let longest = longest_in(values.len());
     let mut tried = peaks(values, longest);
     tried.extend(CALENDAR.into_iter().filter(|period| *period <= longest));
     tried.extend(known);
@@ -169,9 +171,8 @@ fn best(
         return None;
     }
     // Multiples explain as much, except for chance: the shortest that is nearly as good.
-    let (period, _) = scored.into_iter().find(|(_, score)| *score >= top - 0.02 * top.abs())?;
-    let about = deviations(values, period);
-    Some((period, profile_of(&about, period)))
+    let shortest = scored.into_iter().find(|(_, score)| *score >= top - 0.02 * top.abs());
+    shortest.map(|(period, _)| period)
 }
 
 /// Lags of peaks of the autocorrelation, the highest first.
@@ -228,14 +229,11 @@ pub fn align(profile: &mut [f64], values: &mut [f64], first: usize) -> bool {
 
 /// Deviations from the line of least squares.
 fn about_a_line(values: impl ExactSizeIterator<Item = f64>) -> Vec<f64> {
-    let n = values.len() as f64;
     let mut out: Vec<f64> = values.collect();
-    let mean = out.iter().sum::<f64>() / n;
-    let times = || (0_u32..).map(|t| f64::from(t) - (n - 1.0) / 2.0);
-    let square = n * (n * n - 1.0) / 12.0;
-    let slope = times().zip(&out).map(|(time, value)| time * value).sum::<f64>() / square.max(1.0);
-    for (value, time) in out.iter_mut().zip(times()) {
-        *value -= mean + slope * time;
+    let middle = (out.len() as f64 - 1.0) / 2.0;
+    let (mean, slope) = line_of(out.iter().copied());
+    for (t, value) in out.iter_mut().enumerate() {
+        *value -= mean + slope * (t as f64 - middle);
     }
     out
 }

@@ -64,6 +64,13 @@ impl Losses {
         }
     }
 
+    /// Takes the losses of a forecast from others, in this unit.
+    fn keep(&mut self, kind: usize, from: &Self, unit: f64) {
+        self.means[kind] = (from.means[kind] / unit).min(LARGEST);
+        self.latest[kind] = (from.latest[kind] / unit).min(LARGEST);
+        self.masses[kind] = from.masses[kind];
+    }
+
     /// Expected loss of each forecast. `usual`: mean loss of the mixture; `prior`: losses relative to it at a shorter
     /// horizon, and the number of losses that they count as.
     fn expected(&self, usual: f64, prior: Option<(&[f64], f64)>) -> Vec<f64> {
@@ -181,14 +188,9 @@ impl Weights {
 
     /// Takes the losses of a kind from others of the same rows.
     pub fn keep(&mut self, kind: usize, from: &Self) {
-        let (own, other) = (&mut self.squared, &from.squared);
-        (own.means[kind], own.latest[kind], own.masses[kind]) =
-            (other.means[kind], other.latest[kind], other.masses[kind]);
+        self.squared.keep(kind, &from.squared, 1.0);
         // The difficulty of the rows has changed.
-        let unit = self.mixed + f64::MIN_POSITIVE;
-        let (relative, own) = (&mut self.relative, &self.squared);
-        (relative.means[kind], relative.latest[kind], relative.masses[kind]) =
-            ((own.means[kind] / unit).min(LARGEST), (own.latest[kind] / unit).min(LARGEST), own.masses[kind]);
+        self.relative.keep(kind, &from.squared, self.mixed + f64::MIN_POSITIVE);
     }
 
     /// Whether there are losses of as many kinds.

@@ -30,6 +30,23 @@ fn affine_and_gaussian(weight: f64, bandwidth: f64) -> KernelSpec {
     KernelSpec::Sum { weights: vec![weight, 1.0], kernels: vec![affine(), gaussian] }
 }
 
+/// The operator with this kernel, and where they are chosen this regularization, and at most this tolerance.
+pub(super) fn with_kernel(
+    spec: &DynamicsSpec,
+    kernel: KernelSpec,
+    regularization: f64,
+    finest: f64,
+) -> KoopmanSpec {
+    let mut operator = KoopmanSpec { kernel, ..spec.operator.clone() };
+    if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
+        ridge.regularization = regularization;
+    }
+    if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries)) {
+        *tolerance = tolerance.min(finest);
+    }
+    operator
+}
+
 /// Whether a kernel of states may have been selected.
 pub(in crate::dynamics) fn may_be_selected(kernel: &KernelSpec) -> bool {
     let is_affine = |kernel: &KernelSpec| matches!(kernel, KernelSpec::Polynomial { degree: 1, .. });
@@ -73,14 +90,7 @@ pub(super) fn with_affine(
     }
     let mut best: Option<(KoopmanSpec, f64)> = None;
     for (kernel, finest, most) in candidates {
-        let mut operator = spec.operator.clone();
-        operator.kernel = kernel;
-        if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
-            ridge.regularization = params.linear_regularization;
-        }
-        if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries)) {
-            *tolerance = tolerance.min(finest);
-        }
+        let operator = with_kernel(spec, kernel, params.linear_regularization, finest);
         let theirs = rows.errors(&operator, each)?;
         if !theirs.iter().zip(&errors).all(|(error, of_gaussian)| *error < most * of_gaussian) {
             continue;

@@ -23,7 +23,7 @@ mod judge;
 use ndarray::{ArrayView2, Axis, CowArray, s};
 
 pub(super) use affine::may_be_selected;
-use affine::{affine, is_not_clearly_worse, with_affine};
+use affine::{affine, is_not_clearly_worse, with_affine, with_kernel};
 use candidates::{Candidate, Rows, median_distance};
 pub(super) use inputs::is_chosen;
 use inputs::{InputBandwidths, with_longer_bandwidths};
@@ -85,20 +85,14 @@ pub(super) fn choose(
         if let Some((regularization, error)) =
             linear.filter(|(_, error)| *error <= params.linear * found.near)
         {
-            let mut linear = KoopmanSpec { kernel: affine(), ..operator.clone() };
-            if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut linear.learner) {
-                let determined = chosen_by.nrows() >= spec.params.rows_per_unknown * (chosen_by.ncols() + 1);
-                let small = determined || error < params.exact;
-                ridge.regularization = if small {
-                    params.linear_regularization
-                } else {
-                    params.stream_regularization * regularization
-                };
-            }
+            let determined = chosen_by.nrows() >= spec.params.rows_per_unknown * (chosen_by.ncols() + 1);
+            let regularization = if determined || error < params.exact {
+                params.linear_regularization
+            } else {
+                params.stream_regularization * regularization
+            };
             // d + 1 states span all functions of a linear kernel.
-            if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut linear.dictionaries)) {
-                *tolerance = tolerance.min(params.linear_regularization);
-            }
+            let linear = with_kernel(spec, affine(), regularization, params.linear_regularization);
             // Records that leave their first states may return: what is good one step ahead need not be many.
             let is_trusted = few || moving.is_some() || {
                 let gaussian = (&gaussian(spec, operator.clone(), found), &scales[found.scale]);
