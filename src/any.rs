@@ -280,6 +280,20 @@ impl AnyModel {
         }
     }
 
+    /// What the outputs of classes are if they are learned with this model's loss. Of Gauss-Newton steps, whose curvature is
+    /// that of earlier margins, logarithms of odds are calibrated; other learners of the logistic loss are left as they
+    /// are in the literature.
+    fn link(&self) -> Option<Link> {
+        let link = self.loss().and_then(Link::of);
+        match self {
+            Self::Stream(model) if matches!(model.spec().learner, LearnerSpec::GaussNewton(_)) => match link {
+                Some(Link::Logistic) => Some(Link::CalibratedLogistic),
+                link => link,
+            },
+            _ => link,
+        }
+    }
+
     /// A table from its specification; unless that has a link of outputs to probabilities, the loss determines it.
     fn table(mut spec: serde_json::Value) -> Result<Self> {
         if let Some(spec) = spec.as_object_mut() {
@@ -295,7 +309,7 @@ impl AnyModel {
             }
         }
         if let Some(labels) = spec.labels.as_mut().filter(|labels| labels.link.is_none()) {
-            labels.link = Self::from_spec(spec.model.clone())?.loss().and_then(Link::of);
+            labels.link = Self::from_spec(spec.model.clone())?.link();
         }
         Ok(Self::Table(Box::new(spec.build()?)))
     }

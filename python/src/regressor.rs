@@ -427,6 +427,14 @@ impl Regressor {
         Ok((found.values.into_pyarray(py), errors, found.base_values.into_pyarray(py)))
     }
 
+    /// What makes outputs of the scores of its model, by `Labels::pieces` (outputs, 4); None: nothing.
+    fn pieces<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let model = self.model.read(py)?;
+        let Some(labels) = model.as_table().and_then(Table::labels) else { return Ok(None) };
+        let pieces = labels.pieces().map_err(to_python)?;
+        Ok(pieces.map(|pieces| Array2::from(pieces).into_pyarray(py)))
+    }
+
     /// The model as a weighted sum of sums of similarities: of each the kernel as JSON, points (m, d), coefficients (m, p),
     /// constants (p), ranges (p, 2) and weights (p); None if it is none.
     #[expect(clippy::type_complexity, reason = "tuples of Python")]

@@ -96,7 +96,8 @@ pub struct Explanation {
 /// Explains the predictions of rows `x` (n, d) against `background` (b, d); `None`: stored points of the model.
 ///
 /// For classes the outputs that distinguish them are explained. Exact values explain what was learned, before a
-/// learner shrinks a prediction or keeps it within the range of targets; sampled ones explain predictions as they are.
+/// learner shrinks a prediction or keeps it within the range of targets, and before logarithms of odds are calibrated;
+/// sampled ones explain predictions as they are.
 ///
 /// ```
 /// use kernelstream::explain::{ExplainSpec, explain};
@@ -278,7 +279,7 @@ impl<'a> Subject<'a> {
 
     /// The model as sums of products of functions of the players' columns; `None` if it is none.
     fn parts(&self, players: &[Range<usize>]) -> Option<Vec<Part<'a>>> {
-        if self.labels.is_some_and(Labels::are_calibrated) {
+        if self.labels.is_some_and(|labels| labels.are_calibrated() && !labels.follow_odds()) {
             return None;
         }
         match self.inner {

@@ -38,6 +38,11 @@ impl Calibration {
         Self(LogOdds::new([1.0, 0.0, 0.0, 0.0], PRIOR))
     }
 
+    /// Scale, offset, and what is added to the scale above and below.
+    pub fn weights(&self) -> [f64; TERMS] {
+        self.0.weights
+    }
+
     /// The logarithm of the odds, given that by the score.
     pub fn apply(&self, odds: f64) -> f64 {
         self.0.apply(&terms(odds))

@@ -78,6 +78,9 @@ pub enum ClassWeights {
 pub enum Link {
     /// The logarithm of its odds.
     Logistic,
+    /// That logarithm or thereabouts: the one output is a calibrated function of the other, learned from the
+    /// predictions made of the rows before.
+    CalibratedLogistic,
     /// `2 p - 1`.
     Linear,
     /// `2 p - 1` or thereabouts: what the logarithm of the odds is, given that, is learned from the predictions made
@@ -101,7 +104,7 @@ impl Link {
     /// Probability of an output, calibrated if possible.
     fn probability(self, output: f64) -> f64 {
         match self {
-            Self::Logistic | Self::Calibrated => (1.0 + (-output).exp()).recip(),
+            Self::Logistic | Self::CalibratedLogistic | Self::Calibrated => (1.0 + (-output).exp()).recip(),
             Self::Linear => 0.5 + 0.5 * output.clamp(-1.0, 1.0),
         }
     }
@@ -137,6 +140,9 @@ pub struct Labels {
     in_runs: bool,
     /// One an output, if they are calibrated.
     calibrations: Vec<Calibration>,
+    /// Sum of the weights of rows that have one, and the number of these rows: calibrations count a row by its weight as a
+    /// multiple of the mean.
+    weighed: [f64; 2],
     /// Where the scores of either class lie, if they are two whose weights move odds.
     middle: Middle,
     /// Whether outputs are no longer calibrated: parts of a stream are learned apart and merged.
@@ -181,6 +187,7 @@ impl Labels {
             latest: None,
             in_runs: false,
             calibrations: Vec::new(),
+            weighed: [0.0; 2],
             middle: Middle::default(),
             settled: false,
             judged: Judged::new(),
@@ -228,7 +235,7 @@ impl Labels {
 
     /// Whether the outputs of the model are scores that have to be calibrated.
     pub(crate) fn are_calibrated(&self) -> bool {
-        self.spec.link == Some(Link::Calibrated) || self.move_odds()
+        matches!(self.spec.link, Some(Link::Calibrated | Link::CalibratedLogistic)) || self.move_odds()
     }
 
     /// Whether the weights of classes move the odds; otherwise they multiply the losses, if they differ.
@@ -270,7 +277,7 @@ impl Labels {
     /// move them: scores of a squared loss do not resolve probabilities below a hundredth, so that the
     /// weights of a rarer class would move those of all rows beyond even odds.
     fn has_middle(&self) -> bool {
-        self.counts.len() == 2 && self.move_odds() && self.spec.link != Some(Link::Logistic) && !self.settled
+        self.counts.len() == 2 && self.move_odds() && !self.are_odds() && !self.settled
     }
 
     /// That middle; `None` where odds are not calibrated from it, or not calibrated.
@@ -297,7 +304,12 @@ impl Labels {
 
     /// The logarithm of the odds that a score stands for by itself.
     fn odds(&self, score: f64) -> f64 {
-        if self.spec.link == Some(Link::Logistic) { score } else { odds_of_linear(score) }
+        if self.are_odds() { score } else { odds_of_linear(score) }
+    }
+
+    /// Whether scores are logarithms of odds.
+    fn are_odds(&self) -> bool {
+        matches!(self.spec.link, Some(Link::Logistic | Link::CalibratedLogistic))
     }
 
     /// Whether labels come in long runs: then the model predicts the next row by the latest ones, and what its scores stand
@@ -341,23 +353,24 @@ impl Labels {
         (codes, signs): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
         weights: Option<ArrayView1<'_, f64>>,
     ) {
+        let mut odds = Vec::with_capacity(scores.ncols());
         for (i, (mut scores, signs)) in scores.rows_mut().into_iter().zip(signs.rows()).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
-            let odds: Vec<f64> = if self.are_calibrated() && !self.settled && !self.in_runs {
-                scores.iter().map(|score| self.odds(*score)).collect()
-            } else {
-                Vec::new()
-            };
+            odds.clear();
+            if self.are_calibrated() && !self.settled && !self.in_runs {
+                odds.extend(scores.iter().map(|score| self.odds(*score)));
+            }
             self.calibrate(scores.view_mut());
             let middle = self.middle();
+            let share_of_usual = self.weigh_row(weight);
             for ((odds, sign), calibration) in odds.iter().zip(signs).zip(&mut self.calibrations) {
                 if let Some(middle) = middle {
                     // Both classes have the weight of the rarer one.
                     let rarest = self.counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(1);
                     let share = as_f64(rarest) / as_f64(self.counts[usize::from(*sign > 0.0)].max(1));
-                    calibration.learn(*odds - middle, *sign, weight * share.min(1.0));
+                    calibration.learn(*odds - middle, *sign, share_of_usual * share.min(1.0));
                 } else {
-                    calibration.learn(*odds, *sign, weight);
+                    calibration.learn(*odds, *sign, share_of_usual);
                 }
             }
             if let ([odds], true) = (&odds[..], weight > 0.0 && self.has_middle()) {
@@ -385,6 +398,16 @@ impl Labels {
         }
     }
 
+    /// Counts the weight of a row: that weight as a multiple of the mean so far.
+    fn weigh_row(&mut self, weight: f64) -> f64 {
+        if weight <= 0.0 {
+            return 0.0;
+        }
+        let [sum, rows] = &mut self.weighed;
+        (*sum, *rows) = ((*sum + weight).min(f64::MAX), *rows + 1.0);
+        weight / (*sum / *rows)
+    }
+
     /// How outputs become probabilities.
     fn link(&self) -> Option<Link> {
         if self.are_calibrated() { Some(Link::Calibrated) } else { self.spec.link }
@@ -393,7 +416,7 @@ impl Labels {
     /// What makes outputs logarithms of odds, thereabouts.
     fn unit(&self) -> f64 {
         match self.link() {
-            Some(Link::Logistic | Link::Calibrated) => 1.0,
+            Some(Link::Logistic | Link::CalibratedLogistic | Link::Calibrated) => 1.0,
             // The slope of the logarithm of the odds of `(1 + output) / 2` at even odds.
             Some(Link::Linear) | None => 2.0,
         }
@@ -480,6 +503,7 @@ impl Labels {
         out.counts("labels.runs", &[self.changes, latest, u64::from(self.in_runs), u64::from(self.settled)]);
         if self.are_calibrated() {
             Calibration::write(&self.calibrations, out);
+            out.vector("labels.weighed", &self.weighed);
         }
         if self.has_middle() {
             self.middle.write(out);
@@ -502,6 +526,17 @@ impl Labels {
         if self.are_calibrated() {
             self.calibrations = Calibration::read(self.n_outputs(), from)?;
             self.middle = Middle::read(from)?;
+            // Former files do not have it.
+            self.weighed = [rows as f64; 2];
+            if from.has("labels.weighed") {
+                let [sum, counted] = from.vector("labels.weighed", 2)?[..] else {
+                    return Err(Error::file("labels.weighed are two numbers"));
+                };
+                if !(sum >= 0.0 && (0.0..=rows as f64).contains(&counted) && (sum > 0.0) == (counted > 0.0)) {
+                    return Err(Error::file("labels.weighed are not those of its rows"));
+                }
+                self.weighed = [sum, counted];
+            }
         }
         Ok(())
     }
@@ -570,9 +605,43 @@ impl Labels {
         self.are_alike() || self.move_odds()
     }
 
-    /// No longer calibrates outputs, which depends on the order of the rows.
+    /// No longer calibrates outputs, which depends on the order of the rows, where tables can be merged.
     pub(super) fn settle(&mut self) {
-        self.settled = true;
+        self.settled = self.spec.link != Some(Link::CalibratedLogistic);
+    }
+
+    /// Whether outputs are calibrated functions of logarithms of odds that were learned, and nothing else.
+    pub(crate) fn follow_odds(&self) -> bool {
+        self.spec.link == Some(Link::CalibratedLogistic) && self.are_alike()
+    }
+
+    /// What makes outputs of the scores `x` of the model: `a x + b + c max(x - 2, 0) + d min(x + 2, 0)` with these `a`, `b`,
+    /// `c`, `d` of each output. `None`: the scores are the outputs. An error where outputs are other functions: scores
+    /// of a squared loss that are calibrated, and weights of several classes.
+    pub fn pieces(&self) -> Result<Option<Vec<[f64; 4]>>> {
+        if !self.are_calibrated() {
+            return Ok(None);
+        }
+        let several = self.n_outputs() > 1 && !self.are_alike();
+        if several || !self.are_odds() {
+            return Err(Error::Specification {
+                part: "labels",
+                reason: "outputs are no piecewise linear functions of what the model predicts: choose the logistic loss, \
+                         and no weights for more than two classes"
+                    .into(),
+            });
+        }
+        let moved = if self.n_outputs() == 1 && self.counts.len() == 2 {
+            self.log_weight(1) - self.log_weight(0)
+        } else {
+            0.0
+        };
+        let pieces = self.calibrations.iter().map(|calibration| {
+            let [scale, offset, above, below] =
+                if self.settled { [1.0, 0.0, 0.0, 0.0] } else { calibration.weights() };
+            [scale, offset + moved, above, below]
+        });
+        Ok(Some(pieces.collect()))
     }
 
     /// How many times the rows of these codes count, beside their own weights; `None` is once.
@@ -628,6 +697,7 @@ impl Labels {
         self.counts.fill(0);
         (self.changes, self.latest, self.in_runs) = (0, None, false);
         self.middle = Middle::default();
+        self.weighed = [0.0; 2];
         self.judged = Judged::new();
         let calibrated = if self.are_calibrated() { self.n_outputs() } else { 0 };
         self.calibrations = vec![Calibration::new(); calibrated];

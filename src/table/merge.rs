@@ -69,9 +69,13 @@ impl<M: AsModel> Table<M> {
                     "balanced weights of classes depend on the rows before; give each class a weight of its own",
                 ))
             }
-            Some(labels) if labels.spec().link == Some(Link::Calibrated) => Err(Error::merge(
+            Some(labels)
+                if matches!(labels.spec().link, Some(Link::Calibrated | Link::CalibratedLogistic)) =>
+            {
+                Err(Error::merge(
                 "how probabilities are calibrated depends on the rows before; choose another link",
-            )),
+            ))
+            },
             _ => Ok(()),
         }
     }

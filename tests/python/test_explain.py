@@ -95,7 +95,15 @@ def test_values_where_the_constant_is_beyond_the_targets(order, seed):
 def test_classifiers_explain_their_scores(classes, table):
     X, y = table
     labels = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    # Scores are calibrated after what was learned, which is explained.
     model = ks.KernelClassifier().fit(X, labels)
+    known = np.sort(model.decision_function(X[:8]), axis=0)
+    learned = np.sort(model.explain(X[:8], X[20:24]).predictions, axis=0)
+    assert not np.allclose(known, learned)
+    order = np.argsort(model.decision_function(X[:8]), axis=0)
+    again = np.argsort(model.explain(X[:8], X[20:24]).predictions, axis=0)
+    np.testing.assert_array_equal(order, again)
+    model = ks.KernelClassifier(loss="squared_hinge").fit(X, labels)
     found = model.explain(X[:4], X[20:24])
     expected = by_all_sets(model.decision_function, X[:4], X[20:24])
     values = found.values if classes > 2 else found.values[:, :, None]

@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 
 _PERIODS = {"day": 86_400.0, "week": 7 * 86_400.0, "year": 365.2425 * 86_400.0}
 _TREND = 3.0  # deviations within which the core knows a trend
+_SURE = np.array(2.0)  # log-odds beyond which the core's calibration has other slopes
 # Lowest opset with ReduceSum and Clip in this form; runtimes of 2022 support it.
 _OPSET, _ML_OPSET, _IR = 17, 3, 8
 
@@ -411,11 +412,26 @@ def _limited(graph: _Graph, made: str, limits: Floats) -> str:
 # ----------------------------------------------------------------------------------------- classes
 
 
+def _calibrated(graph: _Graph, estimator: Any, scores: str) -> str:
+    pieces = estimator._core.pieces()
+    if pieces is None:
+        return scores
+    scale, offset, above, below = pieces.T[:, None, :]
+    parts = (
+        graph.add("Mul", scores, scale),
+        graph.add("Mul", graph.add("Max", graph.add("Sub", scores, _SURE), np.array(0.0)), above),
+        graph.add("Mul", graph.add("Min", graph.add("Add", scores, _SURE), np.array(0.0)), below),
+    )
+    made = graph.add("Add", graph.add("Add", *parts[:2]), parts[2])
+    return graph.add("Add", made, offset)
+
+
 def _classes(graph: _Graph, estimator: Any, scores: str) -> None:
     """Add the outputs of a classifier: labels, probabilities where there are, and scores."""
     kinds = graph.kinds
     classes = np.asarray(estimator.classes_)
     count = len(classes)
+    scores = _calibrated(graph, estimator, scores)
     flat = np.array([-1], np.int64)
     if count == 2:
         second = graph.cast(graph.add("Greater", scores, np.array(0.0)), kinds.INT64)
@@ -439,7 +455,7 @@ def _classes(graph: _Graph, estimator: Any, scores: str) -> None:
     link = json.loads(estimator._core.spec)["labels"].get("link")
     if link is None or count == 1:
         return
-    if link == "logistic":
+    if "logistic" in link:
         shares = graph.add("Sigmoid", scores)
     else:
         shares = graph.add("Max", graph.add("Min", scores, np.array(1.0)), np.array(-1.0))
