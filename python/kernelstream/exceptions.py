@@ -55,7 +55,10 @@ class OutlierWarning(KernelstreamWarning):
 
 
 class SentinelWarning(KernelstreamWarning):
-    """A value is so far from the others that it may stand for a missing one, such as -9999."""
+    """A value is so far from the others that it may stand for a missing one, such as -9999.
+
+    A target, a state, or a value that is repeated among the first rows of a column.
+    """
 
 
 class WeightsWarning(KernelstreamWarning):

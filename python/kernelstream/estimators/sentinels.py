@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Sentinel", "find_sentinel"]
+__all__ = ["Code", "Sentinel", "find_codes", "find_sentinel"]
 
 # A value that far from the median of its column, in units of the median distance from it, is warned
 # of; at most one in a hundred values, in at least this many rows.
@@ -27,6 +27,16 @@ _BELOW, _ABOVE = 0.1, 0.5
 
 # Rows per block, so that memory is bounded.
 _BLOCK = 8192
+
+# A value of a column of features is a code if it is repeated, in at least this number and this
+# share of the rows, but not in most of them.
+_REPEATED, _SHARE, _MOST = 3, 0.01, 0.5
+# The other values are no few levels, such as prices of three plans.
+_DISTINCT = 10
+# Distance from the nearest other value, in ranges and in interquartile ranges of the others, below
+# and above: the largest prices are far from most others. Any repeated value is a code from
+# _ANYTHING ranges on, such as 1e20.
+_APART_BELOW, _APART_ABOVE, _ANYTHING = (0.5, 2.0), (2.0, 10.0), 1000.0
 
 
 class Sentinel(NamedTuple):
@@ -72,6 +82,75 @@ class Sentinel(NamedTuple):
     def describe(self, place: str, learned: str = "is learned as it is") -> str:
         """Describe it, with its place and what becomes of it."""
         return f"{self.value:.12g} at {place}, {self.why}, and {learned}"
+
+
+class Code(NamedTuple):
+    """A value that is repeated in a column of features, and may stand for a missing one.
+
+    Attributes
+    ----------
+    column : int
+        Its column.
+    value, share : float
+        The value, and its share of the known cells.
+    others : tuple of (float, float)
+        The range of all other values.
+    """
+
+    column: int
+    value: float
+    share: float
+    others: tuple[float, float]
+
+
+def find_codes(rows: NDArray[np.float64]) -> list[Code]:
+    """Find the columns with a repeated value far outside all others, such as -9999; NaN: a gap.
+
+    Columns whose others are mostly one value, such as counts with many zeros, have none: the
+    interquartile range of these is 0.
+    """
+    if len(rows) < _ENOUGH:
+        return []
+    low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
+    repeated = np.stack([(rows == end).sum(axis=0) for end in (low, high)])
+    n_known = len(rows) - np.isnan(rows).sum(axis=0)
+    usual = (repeated >= np.maximum(_REPEATED, _SHARE * n_known)) & (repeated <= _MOST * n_known)
+    found = []
+    for column in np.flatnonzero(usual.any(axis=0) & (n_known >= _ENOUGH)).tolist():
+        values = rows[:, column]
+        for below, end in ((True, low[column]), (False, high[column])):
+            others = values[(values != end) & np.isfinite(values)]
+            count = int(repeated[0 if below else 1, column])
+            if usual[0 if below else 1, column] and _is_code(end, others, below=below):
+                share = count / int(n_known[column])
+                ends = (float(others.min()), float(others.max()))
+                found.append(Code(column, float(end), share, ends))
+                break
+    return found
+
+
+def _is_code(end: float, others: NDArray[np.float64], *, below: bool) -> bool:
+    """Tell whether an end of a column is a code, by its digits and its distance from the others."""
+    first, last = float(others.min()), float(others.max())
+    gap = first - end if below else end - last
+    if not gap > 0.5 * (last - first) or len(np.unique(others)) < _DISTINCT:
+        return False
+    quartiles = np.quantile(others, [0.25, 0.75])
+    middle = float(quartiles[1] - quartiles[0])
+    if middle <= 0.0:
+        return False
+    if gap > _ANYTHING * (last - first):
+        return True
+    ranges, middles = _APART_BELOW if below else _APART_ABOVE
+    return _is_written(end) and gap > ranges * (last - first) and gap > middles * middle
+
+
+def _is_written(value: float) -> bool:
+    """Tell whether programs write a number for a missing value; below 0 also -99 and -99.9."""
+    if np.isin(value, _KNOWN):
+        return True
+    digits = f"{-value:.12g}".replace(".", "")
+    return value < 0.0 and len(digits) > 1 and set(digits) == {"9"}
 
 
 def find_sentinel(

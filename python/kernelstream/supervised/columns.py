@@ -25,6 +25,7 @@ from kernelstream.columns.cells import (
 )
 from kernelstream.columns.names import name_in, near_name
 from kernelstream.estimators.advice import advise, by_options
+from kernelstream.estimators.sentinels import find_codes
 from kernelstream.estimators.validation import (
     REMEDY_OF_GAPS,
     finite_rows,
@@ -32,10 +33,18 @@ from kernelstream.estimators.validation import (
     rows_of,
     whole_number,
 )
-from kernelstream.exceptions import UnknownCategoriesWarning
+from kernelstream.exceptions import SentinelWarning, UnknownCategoriesWarning
 from kernelstream.supervised.texts import WRITTEN, is_written, read_texts, settled_kind
 
-__all__ = ["Columns", "Kind", "read_rows", "warn_of_levels", "warn_of_rounded", "warn_of_unknown"]
+__all__ = [
+    "Columns",
+    "Kind",
+    "read_rows",
+    "warn_of_codes",
+    "warn_of_levels",
+    "warn_of_rounded",
+    "warn_of_unknown",
+]
 
 Kind: TypeAlias = str | Mapping[str, Any]
 _EXACT = 2**53  # the whole numbers up to it are floats of double precision, all of them
@@ -44,6 +53,8 @@ _GAPS = ("error", "fill")
 _LEVELS = 128  # categories that the core keeps apart by default, `max_size`
 _SHARE = 0.5  # distinct ones among the rows, above which text names rows, as in `settled_kind`
 _IDENTIFIED = 10_000  # categories from which those that rarely repeat are no longer counted
+# First rows in which codes for missing values are looked for, and cells of a longer call.
+_FIRST, _CELLS = 1000, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -272,6 +283,62 @@ def warn_of_unknown(estimator: Any, X: Any, rows: Any) -> None:
             "the rows that were learned",
             UnknownCategoriesWarning,
         )
+
+
+def warn_of_codes(estimator: Any, rows: Any) -> None:
+    """Warn, once, of numbers among the first rows that may stand for missing values, as -9999.
+
+    Rows are looked at whenever their number has doubled, and those of a long call in part.
+    """
+    first: list[NDArray[np.float64]] | None = vars(estimator).get("_first_rows")
+    if first is None:
+        return
+    if issparse(rows):
+        estimator._first_rows = None
+        return
+    n_before, n_rows = sum(map(len, first)), rows.shape[0]
+    most = max(_FIRST, _CELLS // max(rows.shape[1], 1))
+    # In a table sorted by the column, codes are the first or the last.
+    first.append(rows[:: -(-n_rows // most)] if n_rows > most else rows.copy())
+    n_now = n_before + n_rows
+    if n_now >= _FIRST:
+        estimator._first_rows = None
+    elif n_now < estimator._look_at:
+        return
+    estimator._look_at = 2 * n_now
+    kinds = list(columns_of(estimator).kinds.items())
+    seen = np.concatenate(first)
+    found = [
+        code for code in find_codes(seen) if not kinds or kinds[code.column][1]["type"] == "number"
+    ]
+    if not found:
+        return
+    estimator._first_rows = None
+    named = [repr(kinds[code.column][0]) if kinds else str(code.column) for code in found]
+    one, others = found[0], ", ".join(named[1:4]) + (", ..." if len(named) > 4 else "")
+    low, high = one.others
+    codes = sorted({code.value for code in found})
+    advise(
+        f"column {named[0]} is {one.value:.12g} in {100 * one.share:.2g} % of the first "
+        f"{len(seen):,} rows, and all its other values are from {low:.6g} to {high:.6g}"
+        + (f" (such a value is also in column {others})" if others else "")
+        + ": it is learned as a number, which may spoil the predictions; if it stands for a "
+        f"missing value, {_remedy_of_codes(estimator, codes, named=bool(kinds))}",
+        SentinelWarning,
+    )
+
+
+def _remedy_of_codes(estimator: Any, codes: list[float], *, named: bool) -> str:
+    """Name what makes gaps of codes, and fills these."""
+    written = [f"{code:.12g}" for code in codes]
+    fills = estimator.missing == "fill"
+    if by_options():
+        return f"give --missing-values={','.join(written)}" + ("" if fills else " --missing fill")
+    which = written[0] if len(written) == 1 else f"[{', '.join(written)}]"
+    replaced = f"np.where(np.isin(X, {which}), np.nan, X)"
+    if named:
+        replaced = f"X.replace({which}, np.nan) in pandas"
+    return f"pass NaN in its place ({replaced})" + ("" if fills else " and missing='fill'")
 
 
 def warn_of_levels(estimator: Any, rows: Any) -> None:

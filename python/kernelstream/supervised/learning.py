@@ -22,7 +22,7 @@ from kernelstream.estimators.order import naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.uncertainty import Prequential
 from kernelstream.estimators.validation import sample_weights
-from kernelstream.supervised.columns import warn_of_levels, warn_of_rounded
+from kernelstream.supervised.columns import warn_of_codes, warn_of_levels, warn_of_rounded
 
 __all__ = ["begin", "learn", "learn_rows"]
 
@@ -43,6 +43,7 @@ def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **ho
     model._warned_of_weights = model._warned_of_unknown = model._warned_of_levels = False
     model._levels, model._n_counted = {}, 0
     model._outlier_at = None
+    model._first_rows, model._look_at = [], 0
     model._begin_targets(targets, classes, **{"complete": False, **how})
     model._core = model._new_core()
 
@@ -112,6 +113,7 @@ def learn(
         outlier_at = learner._outlier_at
         recent = outlier_at is not None and learner.n_seen_ - outlier_at <= _RECENT
     model._warn_of_outliers(given, found, limited)
+    warn_of_codes(model, rows)
     warn_of_levels(model, rows)
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()

@@ -69,6 +69,9 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     _warned_of_levels = False
     _warned_of_sentinel = False
     _warned_of_limits = False
+    # Rows in which codes for missing values are looked for; None: no longer.
+    _first_rows: list[NDArray[np.float64]] | None = None
+    _look_at = 0
     # Rows learned when a target was last warned of as an outlier.
     _outlier_at: int | None = None
 
@@ -539,6 +542,11 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
                 "experts"
             )
         return "its experts follow by themselves, if there is anything to be learned"
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_first_rows", None)
+        return state
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:

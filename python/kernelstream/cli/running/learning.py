@@ -91,8 +91,9 @@ class Learning:
         with ExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())
             # The columns and the table of errors have messages in terms of options.
-            for category in (DriftWarning, SentinelWarning, UselessPredictionsWarning):
+            for category in (DriftWarning, UselessPredictionsWarning):
                 warnings.simplefilter("ignore", category)
+            warnings.filterwarnings("ignore", "y contains", SentinelWarning)
             stack.enter_context(self._stop)
             if self._paths.checkpoint is not None:
                 stack.enter_context(alone(self._paths.checkpoint))
