@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelstream as ks
+from kernelstream.forecasting import prequential_skill
 from kernelstream.koopman import find_period
 
 
@@ -595,3 +598,17 @@ def test_widths_follow_noise_that_rises_late_in_a_long_history() -> None:
     inside = (ends[:, 0] <= noise[501:]) & (noise[501:] <= ends[:, 1])
     assert inside[:2400].mean() > 0.85
     assert inside[2700:].mean() > 0.85
+
+
+@pytest.mark.parametrize("candidates", [True, False])
+def test_skill_and_its_prequential_form_take_frames(candidates):
+    frame = pd.DataFrame({"load": seasonal(400, 24)[:, 0], "heat": seasonal(400, 24, 1)[:, 0]})
+    model = ks.Forecaster([1, 6], candidates=candidates).fit(frame[:300])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        named = model.skill(frame[300:])
+        several = model.skill([frame[300:350], frame[350:]])
+        prequential_skill(model, frame[300:], block=30)
+    plain = ks.Forecaster([1, 6], candidates=candidates).fit(frame[:300].to_numpy())
+    assert str(named) == str(plain.skill(frame[300:].to_numpy()))
+    assert several.n_forecasts.tolist() == [98, 88]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
@@ -308,3 +309,22 @@ def test_the_error_of_a_function_on_one_state_alone_is_not_known() -> None:
     assert estimated[0] == 0.0
     np.testing.assert_array_equal(np.isnan(error), [True, False, True])
     assert np.isnan(estimated[2])
+
+
+@pytest.mark.parametrize("n_delays", [0, 2])
+def test_questions_about_frames_do_not_lose_their_names(n_delays):
+    t = np.arange(300) / 9
+    noise = 0.05 * np.random.default_rng(0).normal(size=(300, 2))
+    frame = pd.DataFrame(np.column_stack([np.sin(t), np.cos(t)]) + noise, columns=["u", "v"])
+    frames = [frame[:200], frame[200:]]
+    named = ks.Koopman(n_delays=n_delays).fit(frames)
+    plain = ks.Koopman(n_delays=n_delays).fit([one.to_numpy() for one in frames])
+    arrays = [one.to_numpy() for one in frames]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = named.skill(frames, [1, 3])
+        score, whole = named.score(frames), named.reconstruct(frames[1])
+        prequential_skill(named, frames, [1, 3])
+    assert str(found) == str(plain.skill(arrays, [1, 3]))
+    assert score == plain.score(arrays)
+    np.testing.assert_array_equal(whole, plain.reconstruct(arrays[1]))

@@ -762,6 +762,13 @@ n_inputs), optional
         ]
         return skill_of(self._mixtures(), pieces)
 
+    def _of_checked(self, states: FloatArray) -> FloatArray:
+        """Forecast from each of successive states that were checked before, without names."""
+        lag = whole_number("lag", self._operator().lag)
+        if self._core.has_candidates:
+            return cast(FloatArray, self._core.ahead(states, None, lag=lag, first=0))
+        return cast(FloatArray, self._core.forecasts(self._core.forecast_rows(states, lag)))
+
     def _mixtures(self, width: int | None = None) -> Mixtures:
         operator = self._operator()
         # By component, the last state suffices.

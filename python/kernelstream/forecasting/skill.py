@@ -44,7 +44,7 @@ class Mixtures:
         forecasts : ndarray of shape (n_steps, n - span, n_features)
             The forecasts.
         """
-        return self.model.forecast(past)[[self.steps.index(n) for n in steps]]
+        return self.model._of_checked(past)[[self.steps.index(n) for n in steps]]
 
     def learn(self, states: FloatArray, *, continued: bool) -> None:
         """Learn states.

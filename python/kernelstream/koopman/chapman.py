@@ -13,7 +13,7 @@ from kernelstream.koopman.queries import (
     Operator,
     constants_of,
     elapsed_of,
-    queried,
+    embedded,
     span_of,
     states_of,
 )
@@ -114,7 +114,7 @@ def chapman_kolmogorov(
     """
     most, lag = whole_number("n_steps", n_steps), whole_number("lag", model.lag)
     given = [states_of(model, piece) for piece in as_trajectories(T)]
-    pieces = [queried(model, piece) for piece in given if len(piece) > span_of(model)]
+    pieces = [embedded(model, piece) for piece in given if len(piece) > span_of(model)]
     values = model.eigenvalues_
     others = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), constants_of(model))
     chosen = others[: whole_number("k", k)]

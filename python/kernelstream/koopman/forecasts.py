@@ -15,6 +15,7 @@ from kernelstream.koopman.queries import (
     Function,
     Operator,
     control_width,
+    embedded,
     queried,
     rank_of,
     span_of,
@@ -111,7 +112,7 @@ def reconstruct(model: Operator, T: ArrayLike, *, clip_spectrum: bool = False) -
     out = given.copy()
     steps = -(-(len(given) - used) // lag)
     if steps:
-        begun = queried(model, given[:used])
+        begun = embedded(model, given[:used])
         ahead = predict_rows(
             model, begun, list(range(1, steps + 1)), None, clip_spectrum=clip_spectrum
         )

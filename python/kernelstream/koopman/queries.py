@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ __all__ = [
     "control_width",
     "count_of",
     "elapsed_of",
+    "embedded",
     "queried",
     "rank_of",
     "span_of",
@@ -144,6 +145,13 @@ def queried(model: Operator, X: ArrayLike) -> FloatArray:
         return states_of(model, X)
     windows = np.asarray(X)[:, -span - 1 :] if np.ndim(X) == 3 else [X]
     return np.concatenate([model._core.embed(states_of(model, one)) for one in windows])
+
+
+def embedded(model: Operator, states: FloatArray) -> FloatArray:
+    """Append the delays of each of successive states that were checked before, without names."""
+    if not span_of(model):
+        return states
+    return cast(FloatArray, model._core.embed(states))
 
 
 def values_of(model: Operator, function: Function) -> FloatArray:

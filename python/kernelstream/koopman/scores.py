@@ -20,6 +20,7 @@ from kernelstream.koopman.queries import (
     constants_of,
     control_width,
     count_of,
+    embedded,
     queried,
     span_of,
     states_of,
@@ -257,7 +258,7 @@ def explained_variance(
             f'multioutput must be "uniform_average" or "variance_weighted", got {multioutput!r}'
         )
     given = [states_of(model, piece) for piece in as_trajectories(X)]
-    asked = np.concatenate([queried(model, T) for T in given if len(T) > span_of(model)])
+    asked = np.concatenate([embedded(model, T) for T in given if len(T) > span_of(model)])
     states = asked[:, : model.n_features_in_]
     values = model.eigenvalues_
     count = count_of(model, k)
@@ -307,7 +308,7 @@ def _held_out(
             raise ValueError(f"{len(given)} trajectories, but inputs for {len(each)}")
     span = span_of(model)
     used = _long_enough(given, lag * n_steps, span)
-    pieces = [queried(model, given[i]) for i in used]
+    pieces = [embedded(model, given[i]) for i in used]
     before, after = paired(pieces, lag * n_steps, may_be_empty=False)
     if each is not None:
         acting = [each[i] for i in used]

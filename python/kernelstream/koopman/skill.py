@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelstream.estimators.validation import whole_number
-from kernelstream.koopman.forecasts import predict
-from kernelstream.koopman.queries import Operator, span_of, states_of
+from kernelstream.koopman.forecasts import predict_rows
+from kernelstream.koopman.queries import Operator, embedded, span_of, states_of
 from kernelstream.koopman.trajectories import as_trajectories
 
 __all__ = [
@@ -200,7 +201,7 @@ class _Powers:
     back: int
 
     def forecast(self, past: FloatArray, steps: list[int]) -> FloatArray:
-        return predict(self.model, past, steps)
+        return predict_rows(self.model, embedded(self.model, past), steps, None)
 
     def learn(self, states: FloatArray, *, continued: bool) -> None:
         self.model.partial_fit_trajectory(states, continued=continued)
@@ -330,11 +331,22 @@ def prequential_skill_of(
         A row is invalid (the message names it), or no forecast has a target.
     """
     pieces = [np.asarray(piece, dtype=np.float64) for piece in as_trajectories(T)]
-    span, lag = model.span, model.lag
-    least = lag + span + 1
+    least = model.lag + model.span + 1
     length = max(least, max(map(len, pieces)) // 50) if block is None else block
     length = whole_number("block", length, least)
     sums = SkillSums(model.steps, pieces[0].shape[1])
+    with warnings.catch_warnings():
+        # The blocks of a frame have no names.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        _learn_and_judge(model, pieces, length, sums)
+    return sums.skill()
+
+
+def _learn_and_judge(
+    model: Forecasting, pieces: list[FloatArray], length: int, sums: SkillSums
+) -> None:
+    """Learn trajectories block by block, and judge the forecasts issued before each."""
+    span, lag = model.span, model.lag
     total, count = np.zeros(pieces[0].shape[1]), 0
     for piece in pieces:
         for start in range(0, len(piece), length):
@@ -350,10 +362,9 @@ def prequential_skill_of(
                     truth = piece[first + n * lag : first + n * lag + len(now)]
                     known = len(truth)
                     sums.add(i, forecasts[i, :known], truth, now[:known], total / count)
-            if start or len(part) >= least:
+            if start or len(part) >= lag + span + 1:
                 model.learn(part, continued=start > 0)
             total, count = total + part.sum(axis=0), count + len(part)
-    return sums.skill()
 
 
 def steps_of(n_steps: int | Sequence[int], name: str = "n_steps") -> list[int]:
