@@ -1158,3 +1158,23 @@ def test_a_fraction_among_whole_labels_is_named(kind, form, tmp_path):
     assert ks.load(saved).n_seen_ == 5000
     result = run("learn", path, *options, "--bad-cells", "skip")
     assert "5,999 (1 skipped)" in result.stdout
+
+
+@pytest.mark.parametrize("first", [0, 1, N])
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_whole_numbers_as_floats_of_a_stream_are_labels(kind, first, tmp_path):
+    labels = [None if i % 50 == 3 else int(v > 0) for i, v in enumerate(V)]
+    found = {}
+    for name, own in {"whole": pa.int64(), "float": kind}.items():
+        path, saved = tmp_path / f"{name}.arrows", tmp_path / name
+        rows = pa.table({"v": V, "on": pa.array(labels, own)})
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, rows.schema) as stream:
+            for part in (rows[:first], rows[first:]):
+                stream.write_table(part)
+        options = ["-t", "on", "--classify", "--missing", "skip", "--plain", "--save", saved]
+        assert run("learn", path, *options).exit_code == 0
+        found[name] = ks.KernelClassifier.load(saved)
+    assert found["float"].classes_.tolist() == found["whole"].classes_.tolist() == [0, 1]
+    assert found["float"].n_seen_ == found["whole"].n_seen_ == N - labels.count(None)
+    rows = pd.DataFrame({"v": V})
+    np.testing.assert_array_equal(*(model.decision_function(rows) for model in found.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain, islice
 
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
@@ -144,13 +145,22 @@ class ArrowStream(Reader):
         with _damage(self.name):
             self._stream = pa.ipc.open_stream(pa.PythonFile(bytes_, "r"))
         self.schema = self._stream.schema
+        # The first rows, read when a sample of them was asked for.
+        self._read: list[pa.RecordBatch] = []
         self._check_names()
+
+    def sample(self, name: str) -> pa.Array | None:
+        """See `Reader.sample`."""
+        if not self._read:
+            with _damage(self.name):
+                self._read = list(islice((one for one in self._stream if one.num_rows), 1))
+        return self._read[0].column(name).slice(0, _SAMPLE) if self._read else None
 
     def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[Rows]:
         """See `Reader.records`."""
         first = 1
         with _damage(self.name):
-            for record in self._stream:
+            for record in chain(self._read, self._stream):
                 yield from _pieces(record.select(list(columns)), first, self._bytes.done)
                 first += record.num_rows
 
