@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import kernelstream as ks
 from kernelstream import datasets
+from kernelstream.estimators.advice import naming_options
 
 UNLIKE = "nearly orthogonal"
 
@@ -293,3 +294,35 @@ def test_a_spectrum_of_a_defective_matrix_is_refused_by_name() -> None:
     model = ks.Koopman(ks.Gaussian(0.004), ks.ALD(1e-4), ks.Ridge(1e-5), scale=True).fit(x)
     with pytest.raises(ValueError, match="spectrum cannot be computed"):
         _ = model.eigenvalues_
+
+
+def messages(learn) -> str:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        learn()
+    return "\n".join(str(one.message) for one in caught)
+
+
+def test_growth_of_the_system_is_said_to_be_right() -> None:
+    starts = np.random.default_rng(0).normal(size=60)
+    records = [(start * 1.2 ** np.arange(8))[:, None] for start in starts]
+    model = ks.Koopman()
+    found = messages(lambda: model.fit_trajectory(records))
+    assert "has modulus 1.2, " in found
+    assert "If the system grows like this, it is right as it is; if it stays bounded, " in found
+    assert "Ridge" not in found
+    assert "kernel" not in found
+    np.testing.assert_allclose(model.predict([[2.0]], 3), [[2.0 * 1.2**3]], rtol=1e-6)
+    chosen = ks.Koopman(ks.Polynomial(1, offset=1.0))
+    found = messages(lambda: chosen.fit_trajectory(records))
+    assert "leave out the kernel, so that one is selected by its held-out error, or bound" in found
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-2])
+def test_a_larger_tolerance_than_that_in_use_is_named(tolerance: float) -> None:
+    T = np.random.default_rng(0).standard_normal((201, 10))
+    model = ks.Koopman(ks.Gaussian(3.0), ks.ALD(tolerance))
+    assert f"such as ALD({10 * tolerance:g}), stores" in messages(lambda: model.fit_trajectory(T))
+    with naming_options():
+        found = messages(lambda: model.fit_trajectory(T))
+    assert f"such as --basis ald:{10 * tolerance:g}, stores" in found

@@ -684,7 +684,8 @@ or sequence of array-likes of shape (n_times, n_features)
     def eigenvalues_(self) -> ComplexArray:
         """Eigenvalues by decreasing modulus, conjugate pairs together."""
         values = attribute_of(lambda: spectrum.eigenvalues(self))
-        warn_of_growth(np.abs(values), self._core.n_seen, self._warned())
+        moduli, selected = np.abs(values), self.kernel is None
+        warn_of_growth(moduli, self._core.n_seen, selected=selected, seen=self._warned())
         return values
 
     @property

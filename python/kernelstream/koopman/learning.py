@@ -140,6 +140,8 @@ def warn_of_learned(model: Any, warned: Warned, *, chosen: bool = True) -> None:
         warn_of_inputs(model.kernel, model.input_kernel, warned)
     elif 0 < core.n_stored <= _SPECTRA:
         with suppress(ValueError):  # raised when the spectrum is requested
-            warn_of_growth(np.abs(core.eigenvalues()), core.n_seen, warned)
+            moduli, selected = np.abs(core.eigenvalues()), model.kernel is None
+            warn_of_growth(moduli, core.n_seen, selected=selected, seen=warned)
     if isinstance(model.basis, ALD | None):
-        warn_of_dictionary(core, warned)
+        tolerance = (ALD() if model.basis is None else model.basis).tolerance
+        warn_of_dictionary(core, tolerance, selected=model.kernel is None, seen=warned)

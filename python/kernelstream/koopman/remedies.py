@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.components.kernels import Linear
-from kernelstream.estimators.advice import advise
+from kernelstream.estimators.advice import advise, by_options
 from kernelstream.exceptions import SlowWarning
 
 __all__ = [
@@ -71,30 +71,42 @@ class Watch:
                 )
         if self._counts and self._core.n_stored > _MANY:
             self._counts = False
+            limit = "--basis ald:1e-3,max_size=1000" if by_options() else "ALD(max_size=1000)"
             advise(
                 f"more than {_MANY:,} states are stored, and time and memory grow with the square "
-                "of their number: limit it, as by ALD(max_size=1000)"
+                f"of their number: limit it, as by {limit}"
             )
 
 
-def warn_of_dictionary(core: Any, seen: set[str]) -> None:
-    """Warn if stored states are nearly orthogonal, or if nearly every state is stored."""
+def warn_of_dictionary(core: Any, tolerance: float, *, selected: bool, seen: set[str]) -> None:
+    """Warn if stored states are nearly orthogonal, or if nearly every state is stored.
+
+    `tolerance` is that of the basis, and a kernel is `selected` if none is given.
+    """
     stored, pairs = core.n_stored, core.n_seen
     if stored < _SOME:
         return
     if "unlike" not in seen and np.median(core.likeness()) < _UNLIKE:
         seen.update({"unlike", "all"})
+        remedy = "Leave out the kernel, and it is selected with the scale of the states, or scale "
+        remedy += "the states (scale=True)"
+        if by_options():
+            remedy = "Leave out --kernel, and it is selected with the scale of the states"
         advise(
             "the stored states are nearly orthogonal under this kernel (median similarity below "
             "0.1), so the model cannot generalize: the bandwidth is far too small for states in "
-            "these units. Leave out the kernel, and it is selected with the scale of the states, "
-            "or scale the states (scale=True)"
+            f"these units. {remedy}"
         )
     if "all" not in seen and stored >= 0.9 * pairs and pairs >= 2 * _SOME:
         seen.add("all")
+        larger = min(10.0 * max(tolerance, 1e-12), 0.1)
+        basis = f"--basis ald:{larger:g}" if by_options() else f"ALD({larger:g})"
+        bandwidth = "" if selected else "a larger bandwidth of the kernel, or "
         advise(
-            f"{stored:,} states are stored after {pairs:,} pairs, nearly every one: a larger "
-            "bandwidth, or a larger tolerance of the basis, such as ALD(1e-2), stores fewer"
+            f"{stored:,} states are stored after {pairs:,} pairs, nearly every one, so that time "
+            "and memory grow with the rows up to max_size of the basis: "
+            f"{bandwidth}a larger tolerance of the basis, such as {basis}, stores fewer, with "
+            "less detail"
         )
 
 
@@ -104,10 +116,11 @@ def warn_of_rows(core: Any, seen: set[str]) -> None:
     if "rows" in seen or width is None or width < _WIDE or pairs >= width:
         return
     seen.add("rows")
+    fewer = "name fewer --columns" if by_options() else "reduce the states, for example by POD"
     advise(
         f"{pairs:,} pairs were learned of states of {width:,} numbers: fewer pairs than numbers "
-        "determine no operator, and its eigenvalues and forecasts may grow. Learn more pairs, or "
-        "reduce the states, for example by POD"
+        f"determine no operator, and its eigenvalues and forecasts may grow. Learn more pairs, or "
+        f"{fewer}"
     )
 
 
@@ -138,16 +151,27 @@ def warn_of_constant_inputs(core: Any, acting: FloatArray, seen: set[str]) -> No
         return
 
 
-def warn_of_growth(moduli: FloatArray, pairs: int, seen: set[str]) -> None:
-    """Warn of eigenvalues outside the unit circle that are no errors of estimation."""
+def warn_of_growth(moduli: FloatArray, pairs: int, *, selected: bool, seen: set[str]) -> None:
+    """Warn of eigenvalues outside the unit circle that are no errors of estimation.
+
+    A kernel is `selected` if none is given. A stronger regularization is no remedy where a system
+    grows: with Ridge(1.0), errors of forecasts of 3 steps of x' = 1.2 x are 1e-4, else 1e-12.
+    """
     largest = float(moduli.max(initial=0.0))
     if "growth" in seen or largest <= 1.0 + max(0.02, 2.0 / np.sqrt(max(pairs, 1))):
         return
     seen.add("growth")
+    remedies = ["learn longer records"]
+    if not selected:
+        kernel = "--kernel" if by_options() else "the kernel"
+        remedies.append(f"leave out {kernel}, so that one is selected by its held-out error")
+    if not by_options():
+        remedies.append("bound forecasts by predict(clip_spectrum=True)")
+    remedy = ", or ".join([", ".join(remedies[:-1]), remedies[-1]] if remedies[1:] else remedies)
     advise(
         f"the largest eigenvalue has modulus {largest:.3g}, more beyond the unit circle than an "
-        "error of estimation: forecasts of many steps will grow. A stronger regularization, such "
-        "as Ridge(1.0), or a larger bandwidth helps; predict(clip_spectrum=True) bounds forecasts"
+        "error of estimation, and forecasts grow by that factor in each step. If the system grows "
+        f"like this, it is right as it is; if it stays bounded, {remedy}"
     )
 
 
@@ -156,10 +180,11 @@ def warn_of_leaving(beyond: bool, steps: int, seen: set[str]) -> None:
     if not beyond or "growth" in seen:
         return
     seen.add("growth")
+    other = "dynamics --forecast" if by_options() else "a Forecaster"
     advise(
         f"forecasts of up to {steps:,} steps lie further from the states learned than these lie "
         "apart, where the operator was not determined by any pair: do not rely on them. Forecast "
-        "fewer steps, or learn a longer record; a Forecaster extrapolates trends, and has intervals"
+        f"fewer steps, or learn a longer record; {other} extrapolates trends, and has intervals"
     )
 
 
