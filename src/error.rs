@@ -65,7 +65,7 @@ pub enum Error {
     /// A finite value so large that its square or its similarity would overflow.
     #[error(
         "{what} at row {row} is too large (magnitude {magnitude:.3e}{}): correct it, or leave the row out; if other \
-         rows are as large, rescale the columns",
+         rows are as large, rescale the columns (scale=True)",
         in_column(*column)
     )]
     TooLarge {
@@ -212,8 +212,8 @@ pub enum Error {
 
     /// A second-order learner has lost all digits to rounding.
     #[error(
-        "row {row} leads to numbers that double precision cannot resolve: raise the regularization, \
-         forget less, or bring targets, bounds and kernel weights to comparable scales"
+        "row {row} leads to numbers that double precision cannot resolve: standardize raw columns (scale=True), \
+         raise the regularization, forget less, or bring targets, bounds and kernel weights to comparable scales"
     )]
     Unstable {
         /// Row at which the update was refused.
