@@ -414,6 +414,22 @@ def test_trajectories_in_pieces(make, lag: int) -> None:
     np.testing.assert_allclose(pairs.operator_, whole.operator_, atol=1e-12)
 
 
+def test_pieces_of_a_trajectory_lose_pairs_unless_continued() -> None:
+    T = np.random.default_rng(0).normal(size=(100, 2))
+    whole, model, apart = ks.Koopman(), ks.Koopman(), ks.Koopman()
+    whole.partial_fit(T)
+    for piece in np.split(T, 4):
+        model.partial_fit(piece, continued=True)
+        apart.partial_fit(piece)
+    assert (whole.n_seen_, model.n_seen_, apart.n_seen_) == (99, 99, 96)
+    np.testing.assert_allclose(model.predict(T), whole.predict(T), atol=1e-10)
+    with pytest.raises(ValueError, match="pass X alone, or leave continued out"):
+        model.partial_fit(T[:-1], T[1:], continued=True)
+    with pytest.raises(ValueError, match="continued=True takes no sample_weight"):
+        model.partial_fit(T, sample_weight=np.ones(100), continued=True)
+    assert model.n_seen_ == 99
+
+
 def test_no_pair_across_a_join() -> None:
     a, b = _ornstein_uhlenbeck(40, 1), _ornstein_uhlenbeck(25, 2)
     together = _recursive(1.0).fit_trajectory([a, b])

@@ -340,11 +340,15 @@ class Koopman(
         X: ArrayLike | Sequence[ArrayLike],
         X_next: ArrayLike | None = None,
         *,
+        continued: bool = False,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
         sample_weight: ArrayLike | Sequence[ArrayLike] | None = None,
         verbose: bool = False,
     ) -> Self:
         """Learn further pairs, in their order.
+
+        Without `X_next`, each call begins another trajectory: the pair of the last state of a call
+        and the first of the next one is learned only with ``continued=True``.
 
         Parameters
         ----------
@@ -353,6 +357,9 @@ class Koopman(
             `partial_fit_trajectory`.
         X_next : array-like of shape (n, n_features), optional
             The next state of each.
+        continued : bool, default=False
+            Without `X_next`: the first trajectory continues the last one of the previous call, as
+            where one record arrives in pieces (the first call begins one).
         inputs : array-like of shape (n, n_inputs), or several, optional
             Control input at each state of X; required with ``n_inputs``.
         sample_weight : array-like of shape (n,), or several, optional
@@ -370,17 +377,28 @@ class Koopman(
         Raises
         ------
         ValueError, TypeError
-            A row is invalid (the message names it); the model is unchanged.
+            A row is invalid (the message names it), or pairs or weights are given with
+            ``continued=True``; the model is unchanged.
         KeyboardInterrupt
             Ctrl-C; the pairs processed until then stay learned (see ``n_seen_``).
         """
+        if continued and sample_weight is not None:
+            raise ValueError(
+                "continued=True takes no sample_weight, which is of pairs: pass these, "
+                "partial_fit(X, X_next, sample_weight=...)"
+            )
         with self._learning() as model:
             X, X_next = states_of(X, X_next, whole_number("lag", self.lag))
             if X_next is None:
                 learned = model._learn_trajectories(
-                    X, inputs, continued=False, weights=sample_weight, verbose=verbose
+                    X, inputs, continued=continued, weights=sample_weight, verbose=verbose
                 )
             else:
+                if continued:
+                    raise ValueError(
+                        "continued=True is for trajectories, but X_next gives the next state of "
+                        "each state: pass X alone, or leave continued out"
+                    )
                 learned = model._learn_pairs(X, X_next, inputs, sample_weight, verbose=verbose)
         self._warn(learned, sample_weight)
         return self
