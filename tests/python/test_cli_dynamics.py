@@ -165,7 +165,7 @@ def test_after_a_gap_pictures_show_what_was_before_and_the_operator_alone_is_no_
         (["--time", "name"], "neither numbers nor times"),
         (["--time", "slow"], "column 'slow': the times are not evenly spaced"),
         (["--output", "o.csv"], "say how many, such as --forecast 24"),
-        (["--lag", "5000"], "no two rows are 5000 steps apart"),
+        (["--lag", "5000"], "no two rows are 5000 rows apart"),
         (["--plot", "page.xyz"], "the picture can be png"),
         (["--forecast", "3", "--coverage", "90"], "--coverage must be above 0 and below 1"),
         (["--forecast", "3", "--lag", "4"], "less than one step of --lag 4 rows"),
@@ -210,7 +210,10 @@ def test_many_steps_are_dense_at_first_and_narrow_terminals_have_narrow_tables(t
     result = CliRunner().invoke(app, arguments, env={"COLUMNS": "50"})
     assert result.exit_code == 0, result.output
     steps = [int(line.split(",")[0]) for line in result.stdout.splitlines()[1:]]
-    assert f"{len(steps)} of 200 steps are forecast, dense at first" in result.stderr
+    gap = next(i for i in range(len(steps)) if steps[i] > i + 1)
+    line = f"{len(steps)} of 200 steps are forecast: all up to {gap}, then {steps[gap]}, "
+    line += f"{steps[gap + 1]} and so on, further and further apart, to 200 (see the column step)"
+    assert line in " ".join(result.stderr.split())
     assert steps[:3] + steps[-1:] == [1, 2, 3, 200]
     lines = [line for line in result.stderr.splitlines()[2:] if not line.startswith("learning")]
     assert max(map(len, lines)) <= 50
@@ -311,6 +314,28 @@ def test_constant_and_short_records_have_forecasts_without_a_spectrum(
         assert np.isfinite(made["x"]).all()
         if rows == ["1,2"] * 20:
             np.testing.assert_allclose(made["x"], 1.0)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5, 9])
+def test_forecasts_of_short_records_are_described_in_plain_words(rows, tmp_path):
+    (tmp_path / "t.csv").write_text("\n".join(["x", *(f"{k * 7 % 5}" for k in range(rows)), ""]))
+    result = run("dynamics", tmp_path / "t.csv", "--forecast", 12)
+    assert result.exit_code == 0, result.output
+    lines = " ".join(result.stderr.split())
+    assert f"season: none found in {rows} rows" in lines
+    assert "operator: none, since the record is too short for a pair of states with their" in lines
+    assert "None" not in lines
+    without = [line.split(",")[0] for line in result.stdout.splitlines() if line.endswith(",,")]
+    assert f"steps {without[0]} to 12 have no intervals: the record is too short to judge" in lines
+
+
+@pytest.mark.parametrize("options", [[], ["--forecast", 3]])
+def test_a_single_row_is_refused_in_plain_words(options, tmp_path):
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    result = run("dynamics", tmp_path / "t.csv", *options)
+    assert result.exit_code == 1
+    message = "error: no two rows are 1 row apart: 1 trajectory has too few rows"
+    assert message in " ".join(result.stderr.split())
 
 
 def test_a_short_record_of_two_columns_has_a_spectrum_and_a_picture(tmp_path):

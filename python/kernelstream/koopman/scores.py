@@ -26,7 +26,7 @@ from kernelstream.koopman.queries import (
     states_of,
 )
 from kernelstream.koopman.spectrum import unsplit
-from kernelstream.koopman.trajectories import as_trajectories, paired
+from kernelstream.koopman.trajectories import as_trajectories, describe_longest, paired
 
 __all__ = ["explained_variance", "risk", "score", "vamp_score", "warn_of_lag"]
 
@@ -323,8 +323,8 @@ def _long_enough(pieces: list[FloatArray], ahead: int, span: int) -> list[int]:
     if len(short) == len(pieces):
         delays = f" after delays over {span} steps" if span else ""
         raise ValueError(
-            f"no pair: the longest of {len(pieces)} trajectories has {max(map(len, pieces))} "
-            f"states, and forecasts {ahead} states ahead{delays} need at least {needed}"
+            f"no pair: {describe_longest(pieces)}, and forecasts {ahead} states ahead{delays} "
+            f"need at least {needed}"
         )
     if short:
         named = ", ".join(f"{i} ({len(pieces[i])} states)" for i in short[:_NAMED])

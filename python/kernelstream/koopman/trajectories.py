@@ -20,6 +20,7 @@ __all__ = [
     "as_trajectories",
     "check_lengths",
     "check_states",
+    "describe_longest",
     "naming_states",
     "paired",
     "rows_of_states",
@@ -190,13 +191,21 @@ def check_lengths(pieces: list[FloatArray], lag: int, *, continued: bool, span: 
     ValueError
         There is no pair, although one is required.
     """
-    longest = max((len(piece) for piece in pieces), default=0)
-    if longest <= lag + span and not continued:
+    if max(map(len, pieces), default=0) <= lag + span and not continued:
         delays = f" with delays over {span} steps" if span else ""
         raise ValueError(
-            f"no pair: the longest of {len(pieces)} trajectories has {longest} states, and "
-            f"lag={lag}{delays} needs at least {lag + span + 1}"
+            f"no pair: {describe_longest(pieces)}, and lag={lag}{delays} needs at least "
+            f"{lag + span + 1}"
         )
+
+
+def describe_longest(pieces: Sequence[Any]) -> str:
+    """Describe the length of the longest trajectory."""
+    longest = max(map(len, pieces), default=0)
+    states = f"{longest:,} state{'s' * (longest != 1)}"
+    if len(pieces) == 1:
+        return f"the trajectory has {states}"
+    return f"the longest of {len(pieces)} trajectories has {states}"
 
 
 def warn_of_codes(
@@ -354,10 +363,8 @@ def paired(
     """
     used = [piece for piece in pieces if len(piece) > lag]
     if not used and not may_be_empty:
-        longest = max((len(piece) for piece in pieces), default=0)
         raise ValueError(
-            f"no pair: the longest of {len(pieces)} trajectories has {longest} states, and "
-            f"lag={lag} needs at least {lag + 1}"
+            f"no pair: {describe_longest(pieces)}, and lag={lag} needs at least {lag + 1}"
         )
     if not used:
         return pieces[0][:0], pieces[0][:0]

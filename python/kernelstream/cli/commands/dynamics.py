@@ -54,7 +54,12 @@ def dynamics(
     ] = None,
     delay: Annotated[int, typer.Option(min=1, help="Rows between these.")] = 1,
     forecast: Annotated[
-        int, typer.Option(min=0, help="Forecast this many rows after the last of each file.")
+        int,
+        typer.Option(
+            min=0,
+            help="Forecast this many rows after the last of each file; of more than 128, the first "
+            "ones and later ones further and further apart.",
+        ),
     ] = 0,
     coverage: Annotated[
         float, typer.Option(help="Share of what comes that the intervals of forecasts hold.")

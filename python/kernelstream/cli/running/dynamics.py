@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -134,11 +135,13 @@ class Dynamics:
                     raise
             model = self._model
             if model is None or not model.__sklearn_is_fitted__():
+                trajectories, gaps = self._cutter.n_trajectories, self._cutter.n_incomplete
+                one = trajectories == 1
+                length = "has too few rows" if one else "have too few rows each"
+                missing = f"; {gaps:,} row{'s' * (gaps > 1)} with missing values" if gaps else ""
                 raise ValueError(
-                    f"no two rows are {self.lag} step{'s' * (self.lag > 1)} apart"
-                    f"{', with their delays' if self._delays else ''}: "
-                    f"{self._cutter.n_trajectories} trajectories, "
-                    f"{self._cutter.n_incomplete} rows with missing values"
+                    f"no two rows are {self.lag} row{'s' * (self.lag > 1)} apart: "
+                    f"{trajectories:,} trajector{'y' if one else 'ies'} {length}{missing}"
                 )
             stop.is_saving = True
             model._core.flush()
@@ -183,8 +186,16 @@ class Dynamics:
         steps = steps_ahead(self.forecast // self.lag, len(self._names)) if self.forecast else []
         if steps and len(steps) < steps[-1]:
             more = "; more of fewer --columns" if len(self._names) > MOST_COLUMNS else ""
-            count = f"{len(steps)} of {steps[-1]:,} steps"
-            say(self.console, f"{count} are forecast, dense at first{more}")
+            every = next(i for i, (n, after) in enumerate(pairwise(steps), 1) if after > n + 1)
+            later = ", ".join(f"{n:,}" for n in steps[every : every + 2])
+            count = f"{len(steps)} of {steps[-1]:,} steps are forecast"
+            first = f"all up to {steps[every - 1]:,}, then {later} and so on, further and further"
+            how = f"{first} apart, to {steps[-1]:,}"
+            how += " (see the column step)" if self.lag == 1 else f" (in steps of {self.lag} rows)"
+            if len(steps) < every + 3:
+                how = f"all up to {steps[every - 1]:,}, then {later}"
+            for part in wrap(f"{count}: {how}{more}", self.console.width):
+                say(self.console, part)
         return steps
 
     def _begin(self) -> None:
@@ -348,6 +359,7 @@ class Dynamics:
             for line in chosen_lines(model, self._names):
                 for part in wrap(line, self.console.width):
                     say(self.console, part)
+            self._report_no_intervals(outlooks)
             operator = model.operator_
         else:
             model.time_step = cutter.step or 1.0
@@ -371,6 +383,20 @@ class Dynamics:
         print_report(self.console if writes_out else Terminal(), findings, spectrum, self.save)
         if steps:
             self._write(outlooks)
+
+    def _report_no_intervals(self, outlooks: list[Outlook]) -> None:
+        """Name the steps that have no intervals in some column."""
+        if not outlooks:
+            return
+        without = np.any([np.isnan(one.intervals).any(axis=(1, 2)) for one in outlooks], axis=0)
+        found = [n * self.lag for n, none in zip(self._steps, without, strict=True) if none]
+        if not found:
+            return
+        steps = f"steps {found[0]:,} to {found[-1]:,} have no intervals"
+        if len(found) == 1:
+            steps = f"step {found[0]:,} has no interval"
+        for part in wrap(f"{steps}: the record is too short to judge", self.console.width):
+            say(self.console, part)
 
     def _describe_returns(self) -> str:
         """Say that times begin again, as where series follow one another; empty if they do not."""

@@ -16,6 +16,9 @@ def chosen_lines(model: Forecaster, names: list[str]) -> list[str]:
     if not model._core.has_candidates:
         return []
     operator = model.operator_
+    if not operator.n_seen_:
+        short = "operator: none, since the record is too short for a pair of states with their "
+        return [_seasons(model, names), f"{short}delays", _kinds(model)]
     n_delays = operator.chosen_["n_delays"]
     delays = f"{n_delays} {'delay' if n_delays == 1 else 'delays'}" if n_delays else "no delays"
     return [
@@ -30,7 +33,7 @@ def _seasons(model: Forecaster, names: list[str]) -> str:
         return f"season: {model.period:,} rows, as given"
     found = Counter(tuple(periods) for periods in model.periods_)
     if not any(found):
-        return "season: none, since the mean of no phase forecasts later rows"
+        return f"season: none found in {model.n_states_:,} rows"
     parts = []
     for periods, count in found.most_common(_SHOWN):
         if periods:
