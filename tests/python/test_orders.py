@@ -526,3 +526,23 @@ def test_enormous_weights_do_not_hide_other_rows(heavy, weight):
         return np.mean((model.predict(Z) - z) ** 2)
 
     assert error(weights) < 2.0 * error(None)
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+def test_a_trend_of_rows_in_the_order_of_times_is_learned_as_documented():
+    t = np.arange(2000)
+    noise = np.random.default_rng(0).normal(size=2000)
+    y = 0.03 * t + 3.0 * (t % 7 < 5) + 0.3 * noise
+    X = {"when": np.datetime64("2016-01-01") + t.astype("timedelta64[D]")}
+    elapsed = {"when": {"type": "time", "parts": ["week", "year", "elapsed"]}}
+
+    def error(model, *, prequential=False):
+        said = model.partial_fit_predict(X, y) if prequential else model.predict(X)
+        return np.sqrt(np.mean((said - y)[1000:] ** 2))
+
+    plain = error(ks.KernelRegressor(), prequential=True)
+    assert plain > 10.0
+    assert error(ks.KernelRegressor().fit(X, y)) < 2.0
+    assert error(ks.KernelRegressor(columns=elapsed), prequential=True) < 1.0
+    forgetting = ks.KernelRegressor(learner=ks.Ridge(forgetting=0.99))
+    assert error(forgetting, prequential=True) < 0.3 * plain

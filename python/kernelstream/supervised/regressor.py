@@ -138,7 +138,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
       order of these times, as dates of birth or of sale, the time itself, standardized, within
       three deviations. ``"elapsed"`` is that in any order and without bounds: where rows come in
       the order of time it is always outside the range seen, where a stationary kernel cannot
-      extrapolate.
+      extrapolate. Without it, `partial_fit` learns no trend of such rows; `fit`, which shuffles
+      rows whose targets rise with them, does. A learner with ``forgetting`` and `KernelExperts`
+      follow the recent level.
     - Booleans are -1 and 1.
 
     A value of the warm-up that lies more than 10,000 times further from its column's median than
@@ -228,6 +230,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Continue learning with more rows, in their order.
+
+        In the order of a column of times, these are no trend: see the Notes of `KernelRegressor`.
 
         Parameters
         ----------
