@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.columns.arrow import as_array, has_fraction
@@ -45,6 +46,7 @@ __all__ = [
 _FEW, _SHARE = 40, 0.5  # texts by which to judge, and how many of them may differ
 _FEW_LABELS = 10  # labels that all differ from this many rows on are none
 _NUMERIC_SHARE = 0.1  # of a column of text, from which its numbers are worth a note
+_EXACT = 2**53  # the whole numbers up to it are floats of double precision
 _FRAME_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -157,6 +159,11 @@ def choose(
     # Columns without a name are left out, and several may have none.
     left = [name for name in table.schema.names if name and name not in chosen_by_name]
     chosen.notes = [note for name in left if (note := _note(table, name))]
+    chosen.notes += [
+        _note_of_rounded(name)
+        for name in chosen.kinds
+        if name not in chosen_by_name and _is_rounded(table, name)
+    ]
     known = [*chosen_by_name, *(targets if classify else [])]
     chosen.notes += [
         _note_of_codes(name, code, is_target=name in targets)
@@ -395,6 +402,24 @@ def _is_padded(table: Reader, name: str) -> bool:
 
 def _zone(table: Reader, name: str) -> str:
     return named_zone(table.schema.field(name).type)
+
+
+def _is_rounded(table: Reader, name: str) -> bool:
+    """Tell whether a column has whole numbers that double precision cannot represent exactly."""
+    if not pa.types.is_integer(table.schema.field(name).type):
+        return False
+    values = table.sample(name)
+    if values is None or not pa.types.is_integer(values.type):
+        return False
+    ends = pc.min_max(values).as_py()
+    return any(end is not None and abs(end) > _EXACT for end in ends.values())
+
+
+def _note_of_rounded(name: str) -> str:
+    return (
+        f"{name} holds whole numbers beyond 2**53, which are rounded; identifiers are left out by "
+        f"--exclude {name}, or are categories by --category {name}"
+    )
 
 
 def _note(table: Reader, name: str) -> str:

@@ -228,4 +228,4 @@ class Reader(ABC):
         count = Counter(name for name in self.schema.names if name)
         twice = sorted(name for name, times in count.items() if times > 1)
         if twice:
-            raise ValueError(f"{self.name} has two columns named {twice[0]!r}")
+            raise ValueError(f"{self.name} has two columns named {twice[0]!r}: rename one")

@@ -101,6 +101,12 @@ class Numbers(Task):
     def notes(self) -> list[str]:
         """See `Task.notes`."""
         values = sorted(self._values)
+        if len(values) == 1 and self.error.n_rows >= _FEWEST:
+            note = (
+                f"every row has the value {values[0]:.6g} of {self._targets[0]}, so that there is "
+                "nothing to predict: check the target and the rows"
+            )
+            return [note]
         whole = all(value.is_integer() for value in values)
         if len(values) != 2 or not whole or self.error.n_rows < _FEWEST:
             return []
