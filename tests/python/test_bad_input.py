@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 import kernelstream as ks
+from kernelstream.exceptions import DataError
 
 
 class Polars:
@@ -316,3 +317,15 @@ def test_the_remedy_for_texts_in_arrays_works():
     rows = pd.DataFrame(X).assign(flag=["yes", "no"] * 10).to_numpy()
     model = ks.KernelRegressor(columns={3: "category"}).fit(rows, Y)
     assert model.columns_["3"] == "category"
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("model", [ks.KernelRegressor, ks.KernelExperts])
+def test_gaps_in_arrays_have_the_remedy_of_those_in_frames(model, shuffle):
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    y, X[7, 1] = X[:, 0].copy(), np.nan
+    message = 'X contains NaN at row 7, column 1: .* before learning, as missing="fill" does$'
+    with pytest.raises(DataError, match=message) as caught:
+        model().fit(X, y, shuffle=shuffle)
+    assert (caught.value.row, caught.value.column) == (7, 1)
+    model(missing="fill").fit(X, y, shuffle=shuffle)

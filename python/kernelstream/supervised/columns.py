@@ -54,7 +54,7 @@ _LEVELS = 128  # categories that the core keeps apart by default, `max_size`
 _SHARE = 0.5  # distinct ones among the rows, above which text names rows, as in `settled_kind`
 _IDENTIFIED = 10_000  # categories from which those that rarely repeat are no longer counted
 # First rows in which codes for missing values are looked for, and cells of a longer call.
-_FIRST, _CELLS = 1000, 2_000_000
+_FIRST, _CELLS = 1000, 20_000
 
 
 @dataclass(frozen=True)
@@ -299,15 +299,16 @@ def warn_of_codes(estimator: Any, rows: Any) -> None:
     n_before, n_rows = sum(map(len, first)), rows.shape[0]
     most = max(_FIRST, _CELLS // max(rows.shape[1], 1))
     # In a table sorted by the column, codes are the first or the last.
-    first.append(rows[:: -(-n_rows // most)] if n_rows > most else rows.copy())
-    n_now = n_before + n_rows
+    some, n_now = rows[:: max(-(-n_rows // most), 1)], n_before + n_rows
     if n_now >= _FIRST:
-        estimator._first_rows = None
-    elif n_now < estimator._look_at:
-        return
+        first, estimator._first_rows = [*first, some], None
+    else:
+        first.append(some.copy())
+        if n_now < estimator._look_at:
+            return
     estimator._look_at = 2 * n_now
     kinds = list(columns_of(estimator).kinds.items())
-    seen = np.concatenate(first)
+    seen = first[0] if len(first) == 1 else np.concatenate(first)
     found = [
         code for code in find_codes(seen) if not kinds or kinds[code.column][1]["type"] == "number"
     ]

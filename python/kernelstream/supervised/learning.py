@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from kernelstream.estimators.order import naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.uncertainty import Prequential
 from kernelstream.estimators.validation import sample_weights
+from kernelstream.exceptions import DataError
 from kernelstream.supervised.columns import warn_of_codes, warn_of_levels, warn_of_rounded
 
 __all__ = ["begin", "learn", "learn_rows"]
@@ -102,7 +104,7 @@ def learn(
             weights = None if weights is None else weights[order]
         concerns, n_before = concerns_of(learner), learner.n_seen_
         prequential = prequential or Prequential()
-        with naming_rows_of(order):
+        with naming_rows_of(order), _naming_the_filling_of_gaps():
             predictions = learner._learn_rows(
                 rows, targets, weights, predict=predict, prequential=prequential
             )
@@ -122,6 +124,17 @@ def learn(
     if weights is not None and model._has_settings() and not model._warned_of_weights:
         model._warned_of_weights = warn_of_small_weights(weights)
     return predictions
+
+
+@contextmanager
+def _naming_the_filling_of_gaps() -> Iterator[None]:
+    """Name the parameter that fills gaps in errors about these, as those about frames do."""
+    try:
+        yield
+    except DataError as error:
+        if error.array == "X" and str(error).endswith("fill the gap before learning"):
+            error.args = (f'{error}, as missing="fill" does', *error.args[1:])
+        raise
 
 
 def _limited(learner: Any) -> tuple[int, list[tuple[int, float]]]:
