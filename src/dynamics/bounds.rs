@@ -68,7 +68,12 @@ impl Dynamics {
     /// operator's scale, is further from the states learned than any expectation of them: with a Gaussian kernel, twice
     /// as far from their middle as the outermost of them; with a linear one, twice as far as the steps of a line
     /// through the record lead.
-    fn beyond(&self, x: ArrayView2<'_, f64>, states: &Array3<f64>, steps: &[usize]) -> Array2<bool> {
+    pub(super) fn beyond(
+        &self,
+        x: ArrayView2<'_, f64>,
+        states: &Array3<f64>,
+        steps: &[usize],
+    ) -> Array2<bool> {
         let (count, rows, all) = states.dim();
         let width = all / self.spec.delays.blocks();
         let (middle, radius, pairs) = if self.is_bounded() {

@@ -10,7 +10,7 @@ use super::outliers::Outliers;
 use super::readouts::Readouts;
 use super::selection::{is_chosen, may_be_selected, tolerance_of};
 use super::spikes::Spikes;
-use super::{Dynamics, DynamicsSpec, Units};
+use super::{Dynamics, DynamicsSpec, Reencoding, Units};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::koopman::{self, Koopman, KoopmanSpec};
@@ -34,6 +34,9 @@ impl Dynamics {
         let mut out = Writer::default();
         out.bytes("operator", self.operator.to_bytes(Value::Null)?);
         self.units.write(&mut out);
+        if self.reencoding != Reencoding::default() {
+            self.reencoding.write(&mut out);
+        }
         if let Some(warm_up) = &self.warm_up {
             warm_up.write(&mut out);
         }
@@ -80,6 +83,7 @@ impl Dynamics {
             return Err(Error::file("operator is not what the configuration says"));
         }
         model.units = Units::read(from)?;
+        model.reencoding = Reencoding::read(from)?;
         let width = model.operator.n_features();
         let whole = width.is_none_or(|width| width % spec.delays.blocks() == 0);
         if !whole || !model.units.suits(width) {

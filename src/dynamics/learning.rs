@@ -226,7 +226,7 @@ impl Dynamics {
         let weights = weights.iter().any(|weight| weight.to_bits() != 1.0_f64.to_bits()).then_some(weights);
         let chosen = selection::choose(&self.spec, x, next)?;
         let mut operator = chosen.operator.build()?;
-        let units = chosen.units;
+        let (units, reencoding) = (chosen.units, chosen.reencoding);
         if rows.is_some() {
             check_all(&operator, &units, all.0, all.1)?;
         }
@@ -250,6 +250,7 @@ impl Dynamics {
             )?;
         }
         (self.operator, self.units, self.outliers) = (operator, units, outliers);
+        self.reencoding = reencoding;
         if let Some(driven) = &mut self.driven {
             driven.forget();
             self.candidates.iter_mut().for_each(Candidates::renew_operator);

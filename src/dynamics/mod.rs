@@ -27,6 +27,7 @@ mod pending;
 mod posterior;
 mod queries;
 mod readouts;
+mod reencoding;
 mod regression;
 mod rest;
 mod selection;
@@ -42,6 +43,7 @@ use ndarray::{Array2, ArrayView2};
 pub use candidates::{CANDIDATES, find_periods};
 pub use horizon::FORECASTS;
 pub use params::{DynamicsParams, ModeParams, OperatorSelectionParams, RestParams, SpikeParams};
+pub use reencoding::Reencoding;
 pub use spec::{ChoiceSpec, DelaysSpec, DynamicsSpec};
 pub use units::Units;
 
@@ -86,6 +88,7 @@ pub struct Dynamics {
     spec: DynamicsSpec,
     operator: Koopman,
     units: Units,
+    reencoding: Reencoding,
     /// `None` after the warm-up, or if it has nothing to determine.
     warm_up: Option<WarmUp<()>>,
     /// Pairs with outlying states, which are left out where states are scaled, except by a forecaster.
@@ -132,6 +135,7 @@ impl Dynamics {
         Ok(Self {
             operator,
             units: Units::default(),
+            reencoding: Reencoding::default(),
             warm_up,
             outliers,
             spikes: Spikes::default(),
@@ -234,6 +238,7 @@ impl From<Koopman> for Dynamics {
             spec,
             operator,
             units: Units::default(),
+            reencoding: Reencoding::default(),
             warm_up: None,
             outliers: None,
             spikes: Spikes::default(),

@@ -86,6 +86,17 @@ pub struct OperatorSelectionParams {
     /// An affine kernel, and a sum, is selected if its squared errors are less than this multiple of those of the
     /// Gaussian kernel.
     pub clearly: [f64; 2],
+    /// Steps by powers between the states from which forecasts may begin again, rising.
+    pub reencodings: [usize; 5],
+    /// Steps over which these are compared.
+    pub reencoded_horizons: [usize; 3],
+    /// Most held-out rows from which each is forecast.
+    pub reencoded_rows: usize,
+    /// Forecasts begin again if the mean of their squared errors over the horizons is less than this multiple of that of
+    /// powers, and none is above the second multiple.
+    pub reencoded: [f64; 2],
+    /// Squared errors, as shares of those of persistence, above which all are equally wrong.
+    pub lost: f64,
 }
 
 impl Default for OperatorSelectionParams {
@@ -113,6 +124,11 @@ impl Default for OperatorSelectionParams {
             horizons: [1, 8, 50],
             resolved: [1e-6, 1e-4],
             clearly: [0.25, 0.04],
+            reencodings: [1, 2, 4, 8, 16],
+            reencoded_horizons: [4, 16, 50],
+            reencoded_rows: 48,
+            reencoded: [0.5, 1.5],
+            lost: 4.0,
         }
     }
 }

@@ -105,7 +105,8 @@ impl Dynamics {
     }
 
     /// The expected state after each of `steps` (from 1): (steps, n, d). See
-    /// [`Koopman::forecast`](crate::koopman::Koopman::forecast).
+    /// [`Koopman::forecast`](crate::koopman::Koopman::forecast), and [`reencoding`](Self::reencoding) for the way that
+    /// several steps are made without a truncation.
     ///
     /// Where the bandwidth was selected, a forecast that leaves the states learned by more than their range is made
     /// again without eigenvalues outside the unit circle.
@@ -121,6 +122,16 @@ impl Dynamics {
     /// [`forecast`](Self::forecast), and whether one over several steps left the states learned by more than their
     /// range, before it was bounded.
     pub fn forecast_and_judge(
+        &self,
+        x: ArrayView2<'_, f64>,
+        steps: &[usize],
+        truncation: Truncation,
+    ) -> Result<(Array3<f64>, bool)> {
+        self.forecast_as_selected(x, steps, truncation)
+    }
+
+    /// The same by powers of the operator.
+    pub(super) fn forecast_by_powers(
         &self,
         x: ArrayView2<'_, f64>,
         steps: &[usize],

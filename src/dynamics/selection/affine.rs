@@ -203,8 +203,11 @@ impl<'a> HeldOut<'a> {
                 learned => learned.is_ok(),
             };
         for steps in self.params.horizons {
-            let from: Vec<usize> =
-                others.iter().copied().filter(|row| self.are_consecutive(*row, steps)).collect();
+            let from: Vec<usize> = others
+                .iter()
+                .copied()
+                .filter(|row| are_consecutive(self.x, self.next, *row, steps))
+                .collect();
             let still = self.states(self.x, &from);
             let then: Vec<usize> = from.iter().map(|row| row + steps - 1).collect();
             let then = self.states(self.next, &then);
@@ -232,15 +235,6 @@ impl<'a> HeldOut<'a> {
         Ok(out)
     }
 
-    /// Whether this number of pairs, from this one on, follow each other in one trajectory.
-    fn are_consecutive(&self, row: usize, steps: usize) -> bool {
-        row + steps <= self.x.nrows()
-            && (row..row + steps - 1).all(|i| {
-                let (then, now) = (self.next.row(i), self.x.row(i + 1));
-                then.iter().zip(now).all(|(then, now)| then.to_bits() == now.to_bits())
-            })
-    }
-
     /// These states without delays, each component on its own scale.
     fn states(&self, of: ArrayView2<'_, f64>, rows: &[usize]) -> Array2<f64> {
         let scaled = self.each.scaled(of.select(Axis(0), rows).view()).into_owned();
@@ -248,7 +242,21 @@ impl<'a> HeldOut<'a> {
     }
 }
 
-fn squared(values: &Array2<f64>) -> f64 {
+/// Whether this number of pairs, from this one on, follow each other in one trajectory.
+pub(super) fn are_consecutive(
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+    row: usize,
+    steps: usize,
+) -> bool {
+    row + steps <= x.nrows()
+        && (row..row + steps - 1).all(|i| {
+            let (then, now) = (next.row(i), x.row(i + 1));
+            then.iter().zip(now).all(|(then, now)| then.to_bits() == now.to_bits())
+        })
+}
+
+pub(super) fn squared(values: &Array2<f64>) -> f64 {
     values.iter().map(|value| value * value).sum()
 }
 

@@ -12,6 +12,8 @@
 //! similarities to stored states cannot extrapolate such a record. Elsewhere [kernels with affine functions](affine)
 //! are selected where a Gaussian one does not resolve the steps from one state to the next.
 //!
+//! Held-out forecasts over several steps then select [how such forecasts are made](reencoding).
+//!
 //! On request fewer [delays](delays) than there are may be selected.
 
 mod affine;
@@ -19,6 +21,7 @@ mod candidates;
 mod delays;
 mod inputs;
 mod judge;
+mod reencoding;
 
 use ndarray::{ArrayView2, Axis, CowArray, s};
 
@@ -28,9 +31,10 @@ use candidates::{Candidate, Rows, median_distance};
 pub(super) use inputs::is_chosen;
 use inputs::{InputBandwidths, with_longer_bandwidths};
 use judge::Judge;
+use reencoding::reencoding;
 
 use super::params::DynamicsParams;
-use super::{DynamicsSpec, Units, rest};
+use super::{DynamicsSpec, Reencoding, Units, rest};
 use crate::basis::BasisSpec;
 use crate::error::Result;
 use crate::kernel::{KernelSpec, PointSet};
@@ -42,28 +46,44 @@ use crate::linalg::evenly_spaced;
 pub(super) struct Choice {
     pub operator: KoopmanSpec,
     pub units: Units,
+    pub reencoding: Reencoding,
 }
 
-/// Operator and scale for such states, given pairs `x` (n, d + k) and `next` (n, d) with delays.
+/// Operator and scale for such states, and the way of forecasting, given pairs `x` (n, d + k) and `next` (n, d) with
+/// delays.
 pub(super) fn choose(
     spec: &DynamicsSpec,
     x: ArrayView2<'_, f64>,
     next: ArrayView2<'_, f64>,
 ) -> Result<Choice> {
-    let inputs = InputBandwidths::of(spec, x.slice(s![.., next.ncols()..]));
-    let params = &spec.params.selection;
     let blocks = spec.delays.blocks();
     let width = next.ncols() / blocks;
     let states = ndarray::concatenate![Axis(0), x.slice(s![.., ..width]), next.slice(s![.., ..width])];
     let each = Units::each(states.view());
-    let common = each.common().repeated(blocks);
-    let each = each.repeated(blocks);
+    let scales = [each.common(), each].map(|units| units.repeated(blocks));
+    let (operator, units) = choose_operator(spec, &scales, x, next)?;
+    let [_, each] = scales;
+    let reencoding = reencoding(spec, (&operator, &units), &each, x, next)?;
+    Ok(Choice { operator, units, reencoding })
+}
+
+/// Operator and scale, given those of all components and of each.
+fn choose_operator(
+    spec: &DynamicsSpec,
+    [common, each]: &[Units; 2],
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+) -> Result<(KoopmanSpec, Units)> {
+    let inputs = InputBandwidths::of(spec, x.slice(s![.., next.ncols()..]));
+    let params = &spec.params.selection;
+    let blocks = spec.delays.blocks();
+    let width = next.ncols() / blocks;
     let scales = match (spec.standardize, spec.choice.bandwidth) {
         (false, _) => vec![Units::default()],
         (true, false) => vec![each.clone()],
         // A single component has one scale.
-        (true, true) if width == 1 => vec![common],
-        (true, true) => vec![common, each.clone()],
+        (true, true) if width == 1 => vec![common.clone()],
+        (true, true) => vec![common.clone(), each.clone()],
     };
     let mut operator = spec.operator.clone();
     operator.control = inputs.first();
@@ -73,7 +93,7 @@ pub(super) fn choose(
         None => (CowArray::from(x), CowArray::from(next)),
     };
     let found = if spec.choice.bandwidth {
-        best(spec, &inputs, (&scales, &each), chosen_by.view(), their_next.view())?
+        best(spec, &inputs, (&scales, each), chosen_by.view(), their_next.view())?
     } else {
         None
     };
@@ -81,7 +101,7 @@ pub(super) fn choose(
     let few = spec.choice.bandwidth && x.nrows() < params.few_pairs;
     let may_be_linear = few || moving.is_some() || rest::leaves(next.slice(s![.., ..width]));
     if let (true, Some(found)) = (may_be_linear, &found) {
-        let linear = linear(spec, &each, chosen_by.view(), their_next.view())?;
+        let linear = linear(spec, each, chosen_by.view(), their_next.view())?;
         if let Some((regularization, error)) =
             linear.filter(|(_, error)| *error <= params.linear * found.near)
         {
@@ -96,27 +116,27 @@ pub(super) fn choose(
             // Records that leave their first states may return: what is good one step ahead need not be many.
             let is_trusted = few || moving.is_some() || {
                 let gaussian = (&gaussian(spec, operator.clone(), found), &scales[found.scale]);
-                is_not_clearly_worse(spec, &linear, gaussian, &each, chosen_by.view(), their_next.view())?
+                is_not_clearly_worse(spec, &linear, gaussian, each, chosen_by.view(), their_next.view())?
             };
             if is_trusted {
-                return Ok(Choice { operator: linear, units: each });
+                return Ok((linear, each.clone()));
             }
         }
     }
     let Some(mut found) = found else {
         let units = scales.into_iter().next_back().unwrap_or_default();
-        return Ok(Choice { operator, units });
+        return Ok((operator, units));
     };
     let mut units = scales[found.scale].clone();
     if spec.delays.fewer && !may_be_linear {
-        let fewer = delays::with_fewer(spec, (&units, &each), chosen_by.view(), their_next.view(), &found)?;
+        let fewer = delays::with_fewer(spec, (&units, each), chosen_by.view(), their_next.view(), &found)?;
         (found, units) = fewer.unwrap_or((found, units));
     }
     let operator = gaussian(spec, operator, &found);
-    if let Some(other) = with_affine(spec, (&operator, &units), &each, chosen_by.view(), their_next.view())? {
-        return Ok(Choice { operator: other, units: each });
+    if let Some(other) = with_affine(spec, (&operator, &units), each, chosen_by.view(), their_next.view())? {
+        return Ok((other, each.clone()));
     }
-    Ok(Choice { operator, units })
+    Ok((operator, units))
 }
 
 /// The operator with the Gaussian kernel, regularization and tolerance found.
