@@ -171,6 +171,8 @@ class Regressor:
 class Koopman:
     def __new__(cls, spec_json: str) -> Koopman: ...
     @property
+    def reencoding(self) -> int: ...
+    @property
     def n_seen(self) -> int: ...
     @property
     def n_left_out(self) -> int: ...
@@ -274,13 +276,16 @@ class Koopman:
     def moments(self, k: int) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]: ...
     def influences(
         self, k: int
-    ) -> tuple[NDArray[np.complex128], NDArray[np.float64], NDArray[np.complex128]]: ...
+    ) -> tuple[
+        NDArray[np.complex128], NDArray[np.float64], NDArray[np.complex128], tuple[float, float]
+    ]: ...
     def forecast(
         self,
         X: NDArray[np.float64],
         steps: Sequence[int],
         rank: int | None = None,
         clip: bool = False,
+        by: tuple[int, bool] | None = None,
     ) -> tuple[NDArray[np.float64], bool]: ...
     def expectation(
         self,

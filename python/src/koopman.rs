@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kernelstream::dynamics::{self, DynamicsSpec};
+use kernelstream::dynamics::{self, DynamicsSpec, Reencoding};
 use kernelstream::koopman::{Residual, Truncation};
 use kernelstream::{Merge, PartOrder};
 use ndarray::{ArrayView1, ArrayView2, Axis, s};
@@ -267,21 +267,26 @@ impl Koopman {
         Ok((moments.means.into_pyarray(py), products.into_pyarray(py)))
     }
 
-    /// What each block of the stream does to the first k eigenvalues (blocks, k), its share of all pairs (blocks,), and
-    /// what regularization takes from them (k,).
-    #[expect(clippy::type_complexity, reason = "three arrays")]
+    /// What each block of the stream does to the first k eigenvalues (blocks, k), its share of all pairs (blocks,), what
+    /// regularization takes from them (k,), and the number of pairs and the rank of the fit.
+    #[expect(clippy::type_complexity, reason = "three arrays and two numbers")]
     fn influences<'py>(
         &self,
         py: Python<'py>,
         k: usize,
-    ) -> PyResult<(Bound<'py, PyArray2<Complex64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<Complex64>>)>
-    {
+    ) -> PyResult<(
+        Bound<'py, PyArray2<Complex64>>,
+        Bound<'py, PyArray1<f64>>,
+        Bound<'py, PyArray1<Complex64>>,
+        (f64, f64),
+    )> {
         let influences = self.model.ask(py, |model| model.influences(k))?;
         let taken = influences.of_regularization;
         Ok((
             influences.on_values.into_pyarray(py),
             influences.shares.into_pyarray(py),
             taken.into_pyarray(py),
+            (influences.pairs, influences.rank),
         ))
     }
 
@@ -303,8 +308,9 @@ impl Koopman {
         Ok(self.model.ask(py, |model| model.singular_functions(x, k, later))?.into_pyarray(py))
     }
 
-    /// Expected states after each of `steps`: (steps, n, d).
-    #[pyo3(signature = (X, steps, rank=None, clip=false))]
+    /// Expected states after each of `steps`: (steps, n, d), in the way selected, or beginning again `by` steps from the
+    /// state forecast (0: never), and whether a step is as long as a delay.
+    #[pyo3(signature = (X, steps, rank=None, clip=false, by=None))]
     fn forecast<'py>(
         &self,
         py: Python<'py>,
@@ -312,11 +318,16 @@ impl Koopman {
         steps: Vec<usize>,
         rank: Option<usize>,
         clip: bool,
+        by: Option<(usize, bool)>,
     ) -> PyResult<(Bound<'py, PyArray3<f64>>, bool)> {
         let x = matrix("X", X)?;
         let x = x.as_array();
-        let (out, beyond) =
-            self.model.ask(py, |model| model.forecast_and_judge(x, &steps, Truncation { rank, clip }))?;
+        let truncation = Truncation { rank, clip };
+        let by = by.map(|(every, is_one_delay)| Reencoding { every, is_one_delay });
+        let (out, beyond) = self.model.ask(py, |model| match by {
+            None => model.forecast_and_judge(x, &steps, truncation),
+            Some(by) => model.forecast_by(x, &steps, truncation, by),
+        })?;
         Ok((out.into_pyarray(py), beyond))
     }
 
@@ -606,6 +617,12 @@ impl Koopman {
     fn units(&self, py: Python<'_>) -> PyResult<(Vec<f64>, Vec<f64>)> {
         let model = self.model.read(py)?;
         Ok((model.units().center(), model.units().deviation()))
+    }
+
+    /// After how many steps a forecast begins again from the state forecast, as selected; 0: never.
+    #[getter]
+    fn reencoding(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.model.read(py)?.reencoding().every)
     }
 
     /// Whether scale and choice may still change.

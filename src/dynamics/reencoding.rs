@@ -192,3 +192,178 @@ impl Dynamics {
         Ok((out, any))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array2, Array3, ArrayView2, Axis, s};
+
+    use super::Reencoding;
+    use crate::dynamics::{Dynamics, DynamicsSpec};
+    use crate::error::{Error, Result};
+    use crate::koopman::Truncation;
+    use crate::random::normal;
+
+    /// Trajectories of a van der Pol oscillator in steps of 1/4, each by Runge and Kutta, with noise of this size between
+    /// them.
+    fn trajectories(count: usize, rows: usize, noise: f64, seed: u64) -> Vec<Array2<f64>> {
+        let field = |[x, v]: [f64; 2]| [v, (1.0 - x * x) * v - x];
+        let moved = |[x, v]: [f64; 2], [dx, dv]: [f64; 2], by: f64| [x + by * dx, v + by * dv];
+        let step = 0.025;
+        let one = |k: usize| {
+            let draw = |i: usize| normal(seed, (k * (2 * rows + 2) + i) as u64);
+            let mut state = [draw(0), draw(1)];
+            let mut out = Array2::zeros((rows, 2));
+            for (i, mut row) in out.rows_mut().into_iter().enumerate() {
+                (row[0], row[1]) = (state[0], state[1]);
+                for _ in 0..10 {
+                    let a = field(state);
+                    let b = field(moved(state, a, 0.5 * step));
+                    let c = field(moved(state, b, 0.5 * step));
+                    let d = field(moved(state, c, step));
+                    for (slope, weight) in [(a, 1.0), (b, 2.0), (c, 2.0), (d, 1.0)] {
+                        state = moved(state, slope, weight * step / 6.0);
+                    }
+                }
+                state = [state[0] + noise * draw(2 * i + 2), state[1] + noise * draw(2 * i + 3)];
+            }
+            out
+        };
+        (0..count).map(one).collect()
+    }
+
+    fn learned(spec: &DynamicsSpec, all: &[Array2<f64>]) -> Result<Dynamics> {
+        let mut model = spec.build()?;
+        all.iter().try_for_each(|states| model.follow(states.view(), 1, false))?;
+        model.flush()?;
+        Ok(model)
+    }
+
+    const POWERS: Reencoding = Reencoding { every: 0, is_one_delay: false };
+
+    /// Root mean square error of a forecast of 24 steps from the first of the states that suffice.
+    fn error(model: &Dynamics, by: Option<Reencoding>, all: &[Array2<f64>]) -> Result<f64> {
+        let span = model.spec().delays.span();
+        let mut sum = 0.0;
+        for states in all {
+            let x = model.embed(states.slice(s![..=span, ..]))?;
+            let made = match by {
+                Some(by) => model.forecast_by(x.view(), &[24], Truncation::default(), by)?.0,
+                None => model.forecast(x.view(), &[24], Truncation::default())?,
+            };
+            let gap = &made.slice(s![0, 0, ..]) - &states.row(span + 24);
+            sum += gap.mapv(|value| value * value).sum();
+        }
+        Ok((sum / all.len() as f64).sqrt())
+    }
+
+    #[test]
+    fn forecasts_begin_again_without_noise_and_are_powers_with_it() -> Result<()> {
+        let (clean, others) = (trajectories(20, 60, 0.0, 1), trajectories(20, 30, 0.0, 2));
+        let model = learned(&DynamicsSpec::automatic(), &clean)?;
+        assert!((1..=4).contains(&model.reencoding().every), "{:?}", model.reencoding());
+        let [own, powers] = [None, Some(POWERS)].map(|by| error(&model, by, &others));
+        let (own, powers) = (own?, powers?);
+        assert!(own < 0.02 * powers && own < 0.01, "{own} {powers}");
+        let noisy = learned(&DynamicsSpec::automatic(), &trajectories(20, 60, 0.3, 1))?;
+        assert_eq!(noisy.reencoding().every, 0);
+        // Pairs that do not follow each other say nothing of several steps.
+        let mut pairs = DynamicsSpec::automatic().build()?;
+        let rows = |from: usize| -> Array2<f64> {
+            let parts: Vec<ArrayView2<'_, f64>> =
+                clean.iter().map(|states| states.slice_move(s![from..from + 59; 2, ..])).collect();
+            ndarray::concatenate(Axis(0), &parts).unwrap_or_default()
+        };
+        pairs.learn(rows(0).view(), rows(1).view())?;
+        pairs.flush()?;
+        assert_eq!(pairs.reencoding(), Reencoding::default());
+        Ok(())
+    }
+
+    #[test]
+    fn forecasts_are_those_of_a_loop() -> Result<()> {
+        let all = trajectories(8, 60, 0.0, 1);
+        for delays in [0, 2] {
+            let mut spec = DynamicsSpec::automatic();
+            spec.delays.count = delays;
+            let model = learned(&spec, &all)?;
+            for every in [1, 2, 3] {
+                let by = Reencoding { every, is_one_delay: true };
+                let mut states: Vec<Array2<f64>> =
+                    all.iter().map(|states| states.slice(s![..=delays, ..]).to_owned()).collect();
+                let mut slow: Vec<Array2<f64>> = Vec::new();
+                while slow.len() < 10 {
+                    // The states so far, and those after each of the next steps.
+                    let x: Vec<Array2<f64>> = states
+                        .iter()
+                        .map(|states| model.embed(states.slice(s![states.nrows() - delays - 1.., ..])))
+                        .collect::<Result<_>>()?;
+                    let x: Vec<ArrayView2<'_, f64>> = x.iter().map(|x| x.view()).collect();
+                    let x = ndarray::concatenate(Axis(0), &x).unwrap_or_default();
+                    let steps: Vec<usize> = (1..=every).collect();
+                    let ahead: Array3<f64> =
+                        model.forecast_by(x.view(), &steps, Truncation::default(), POWERS)?.0;
+                    for made in ahead.outer_iter() {
+                        slow.push(made.to_owned());
+                        for (states, row) in states.iter_mut().zip(made.rows()) {
+                            *states = ndarray::concatenate![Axis(0), *states, row.insert_axis(Axis(0))];
+                        }
+                    }
+                }
+                let x = all.iter().map(|states| model.embed(states.slice(s![..=delays, ..])));
+                let x: Vec<Array2<f64>> = x.collect::<Result<_>>()?;
+                let x: Vec<ArrayView2<'_, f64>> = x.iter().map(|x| x.view()).collect();
+                let x = ndarray::concatenate(Axis(0), &x).unwrap_or_default();
+                let made = model.forecast_by(x.view(), &[7, 10, 1, 7], Truncation::default(), by)?.0;
+                for (i, n) in [7, 10, 1, 7].into_iter().enumerate() {
+                    let gap = (&made.index_axis(Axis(0), i) - &slow[n - 1]).mapv(f64::abs);
+                    let most = gap.iter().copied().fold(0.0, f64::max);
+                    assert!(most < 1e-6, "{delays} {every} {n}: {most}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn files_and_calls_change_no_forecast() -> Result<()> {
+        let all = trajectories(12, 60, 0.0, 1);
+        let model = learned(&DynamicsSpec::automatic(), &all)?;
+        let (other, _) = Dynamics::from_bytes(&model.to_bytes(serde_json::Value::Null)?)?;
+        assert!(model.reencoding().every > 0);
+        assert_eq!(model.reencoding(), other.reencoding());
+        let ask = |model: &Dynamics| model.forecast(all[0].view(), &[3, 30], Truncation::default());
+        assert_eq!(ask(&model)?, ask(&other)?);
+        let mut pieces = DynamicsSpec::automatic().build()?;
+        for states in &all {
+            pieces.follow(states.slice(s![..17, ..]), 1, false)?;
+            pieces.follow(states.slice(s![17.., ..]), 1, true)?;
+        }
+        pieces.flush()?;
+        assert_eq!(model.reencoding(), pieces.reencoding());
+        assert_eq!(ask(&model)?, ask(&pieces)?);
+        Ok(())
+    }
+
+    #[test]
+    fn forecasts_that_leave_the_states_learned_are_powers_or_an_error() -> Result<()> {
+        let all = trajectories(12, 60, 0.0, 1);
+        let mut model = learned(&DynamicsSpec::automatic(), &all)?;
+        let far = Array2::from_elem((1, 2), 1e3);
+        let steps = [2, 40];
+        model.reencoding = Reencoding { every: 1, is_one_delay: false };
+        let (made, _) = model.forecast_and_judge(far.view(), &steps, Truncation::default())?;
+        assert!(made.iter().all(|value| value.is_finite()));
+        // A map that doubles the state: no forecast is near the states learned for long.
+        let growing = Array2::from_shape_fn((12, 1), |(t, _)| 2.0_f64.powi(t as i32));
+        let mut doubling = DynamicsSpec::default();
+        doubling.operator.kernel =
+            crate::kernel::KernelSpec::Polynomial { degree: 2, scale: None, offset: 1.0 };
+        let model = learned(&doubling, &[growing])?;
+        let last = Array2::from_elem((1, 1), 1e6);
+        let by = Reencoding { every: 1, is_one_delay: false };
+        let made = model.forecast_by(last.view(), &[100_000], Truncation::default(), by);
+        assert!(matches!(made, Err(Error::ForecastOverflow { .. })), "{made:?}");
+        assert!(model.forecast_by(last.view(), &[0, 3], Truncation::default(), by).is_err());
+        Ok(())
+    }
+}

@@ -40,6 +40,10 @@ pub struct Influences {
     pub shares: Array1<f64>,
     /// Increase of each eigenvalue without regularization, to first order (k,).
     pub of_regularization: Array1<c64>,
+    /// Number of pairs, at most as many as count with forgetting.
+    pub pairs: f64,
+    /// Degrees of freedom that the regularized fit takes from them: the trace of its hat matrix.
+    pub rank: f64,
 }
 
 impl Koopman {
@@ -131,7 +135,27 @@ impl Koopman {
         for (mut row, share) in on_values.rows_mut().into_iter().zip(&shares) {
             row.zip_mut_with(&of_all, |one, all| *one -= all * *share);
         }
-        Ok(Influences { on_values, shares, of_regularization: of_all })
+        let (pairs, rank) = self.degrees(blocks, m)?;
+        Ok(Influences { on_values, shares, of_regularization: of_all, pairs, rank })
+    }
+
+    /// Number of pairs, and the trace of the hat matrix, `P sum z z'`.
+    fn degrees(&self, blocks: &[PairSums], m: usize) -> Result<(f64, f64)> {
+        let ridge = self.operator.least_squares()?;
+        let (inverse, keep) = (ridge.whole_inverse().matrix(), ridge.spec().forgetting);
+        let inverse = inverse.as_faer();
+        let mut rank = 0.0;
+        for block in blocks {
+            let gram = block.gram(m);
+            rank += (0..m)
+                .flat_map(|j| (0..m).map(move |i| (i, j)))
+                .map(|at| inverse[at] * gram[at])
+                .sum::<f64>();
+        }
+        let count = blocks.iter().map(PairSums::count).sum::<u64>() as f64;
+        // Kish's number of pairs of equal weight.
+        let remembered = if keep < 1.0 { (1.0 + keep) / (1.0 - keep) } else { f64::INFINITY };
+        Ok((count.min(remembered), rank.clamp(0.0, m as f64)))
     }
 
     /// Duals of the first `k` eigenfunctions times `P`: derivative of the values with respect to

@@ -87,8 +87,9 @@ def test_eigenvalue_errors_are_the_infinitesimal_jackknife_over_blocks() -> None
     moved -= shares[:, None] * moved.sum(axis=0)
     scales = np.sum(left.conj() * right, axis=0)
     bias = values * np.sum(left.conj() * (inverse @ right), axis=0) / scales
+    left = len(z) - np.trace(inverse @ z.T @ z)
     errors = np.sum(np.abs(moved) ** 2, axis=0) / (1.0 - np.sum(shares**2))
-    errors = np.sqrt(errors + np.abs(bias) ** 2)
+    errors = np.sqrt((len(z) / left) ** 2 * errors + np.abs(bias) ** 2)
     found = [int(np.argmin(np.abs(values - mu))) for mu in model.eigenvalues_[:6]]
     np.testing.assert_allclose(model.eigenvalue_errors_[:6], errors[found], rtol=1e-6)
 
@@ -130,6 +131,40 @@ def test_errors_cover_known_eigenvalues() -> None:
     # At 95 %, fewer than 34 of 40 are drawn 4 times in 1,000.
     assert (np.sum(covered, axis=0) >= 34).all()
     assert not np.all(covered)
+
+
+@pytest.mark.parametrize("n", [8, 12, 40])
+def test_errors_of_few_pairs_cover_known_eigenvalues(n) -> None:
+    turn = 0.8 * np.array([[np.cos(0.5), -np.sin(0.5)], [np.sin(0.5), np.cos(0.5)]])
+    known, covered = 0.8 * np.exp(0.5j), []
+    for seed in range(200):
+        noise = np.random.default_rng(seed).normal(size=(n + 41, 2))
+        states = [noise[0]]
+        for one in noise[1:]:
+            states.append(turn @ states[-1] + one)
+        model = ks.Koopman(ks.Linear(), ks.ALD(1e-10), ks.Ridge(1e-8), n_blocks=N_BLOCKS)
+        model.fit(np.array(states[-n - 1 :]))
+        values = model.eigenvalues_
+        nearest = int(np.argmin(np.abs(values - known)))
+        covered.append(np.abs(values[nearest] - known) < 2.0 * model.eigenvalue_errors_[nearest])
+    # At 93 %, fewer than 178 of 200 are drawn twice in 100; without the degrees of freedom it was 82 %.
+    assert np.sum(covered) >= 178
+
+
+def test_errors_are_infinite_where_the_pairs_are_fitted_exactly() -> None:
+    states = np.random.default_rng(0).normal(size=(11, 2))
+    model = ks.Koopman(ks.Gaussian(0.3), ks.ALD(1e-10), ks.Ridge(1e-8), n_blocks=N_BLOCKS)
+    with pytest.warns(UserWarning, match="10 pairs and an operator of rank 10.0 leave no degrees"):
+        errors = model.fit(states).eigenvalue_errors_
+    assert len(errors) and np.isinf(errors).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rates = model.rates(2, return_std=True)[1]
+        scales = model.timescales(2, return_std=True)[1]
+    assert np.isinf([rates.real, rates.imag, scales]).all()
+    # With a longer bandwidth fewer functions are fitted.
+    model.set_params(learner=ks.Ridge(1.0)).fit(states)
+    assert np.isfinite(model.eigenvalue_errors_).all()
 
 
 def test_forgotten_pairs_count_less() -> None:

@@ -184,7 +184,8 @@ class Koopman(
         With `n_blocks`: standard errors of `eigenvalues_` (of their distance from the expectation
         in the complex plane), by the infinitesimal jackknife over blocks of the stream, which are
         as long as the stream allows, so that states close in time may be correlated. Errors of
-        sampling and, to first order, of regularization, not those that the dictionary makes.
+        sampling and, to first order, of regularization, not those that the dictionary makes;
+        infinite where fewer pairs than the rank of the operator plus one were learned.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_ * (n_delays + 1))
         Stored states, each followed by its delays, the latest first; in order of admission.
     dictionary_inputs_ : ndarray of shape (n_stored_, n_inputs)
@@ -751,7 +752,8 @@ or sequence of array-likes of shape (n_times, n_features)
     def chosen_(self) -> dict[str, Any]:
         """Kernel, basis, learner and scale that the first pairs have chosen, or that were given.
 
-        `n_delays` is the number of delays by which states are compared.
+        `n_delays` is the number of delays by which states are compared, `by` how `predict` makes
+        several steps.
         """
         check_is_fitted(self)
         spec = json.loads(self._core.operator_spec)
@@ -771,6 +773,7 @@ or sequence of array-likes of shape (n_times, n_features)
             "learner": Learner.from_spec(spec["learner"]),
             "scale": scale,
             "n_delays": n_delays,
+            "by": forecasts.way_of(self._core.reencoding),
         }
 
     @property

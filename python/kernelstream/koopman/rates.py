@@ -93,7 +93,8 @@ def timescales(
         scales: FloatArray = 1.0 / np.abs(np.minimum(values.real, 0.0))
     if not return_std:
         return scales[kept]
-    errors = scales**2 * _rate_errors(model, slopes)[0]
+    with np.errstate(invalid="ignore"):
+        errors = scales**2 * _rate_errors(model, slopes)[0]
     return scales[kept], np.where(np.isinf(scales), np.inf, errors)[kept]
 
 
@@ -160,8 +161,9 @@ def rates(
     values, slopes = _rates(model, count_of(model, k), gaps)
     if not return_std:
         return values
-    real, imaginary = _rate_errors(model, slopes)
-    return values, real + 1j * imaginary
+    errors = np.empty(len(values), dtype=np.complex128)
+    errors.real, errors.imag = _rate_errors(model, slopes)  # a sum of infinite ones is none
+    return values, errors
 
 
 def frequencies(
@@ -241,10 +243,10 @@ def _rate_errors(model: Operator, slopes: ComplexArray) -> tuple[FloatArray, Flo
     """Give the standard errors of the real and imaginary parts of the first rates."""
     if not len(slopes):
         return np.zeros(0), np.zeros(0)
-    changes, shares, taken = influences(model, len(slopes))
+    changes, shares, taken, inflation = influences(model, len(slopes))
     with np.errstate(divide="ignore", invalid="ignore"):
         moved, bias = changes / slopes, taken / slopes
     return (
-        standard_errors(moved.real, shares, bias.real),
-        standard_errors(moved.imag, shares, bias.imag),
+        standard_errors(moved.real, shares, bias.real, inflation),
+        standard_errors(moved.imag, shares, bias.imag, inflation),
     )

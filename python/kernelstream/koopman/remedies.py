@@ -16,6 +16,7 @@ from kernelstream.exceptions import SlowWarning
 __all__ = [
     "Watch",
     "warn_of_constant_inputs",
+    "warn_of_degrees",
     "warn_of_dictionary",
     "warn_of_growth",
     "warn_of_inputs",
@@ -172,6 +173,18 @@ def warn_of_growth(moduli: FloatArray, pairs: int, *, selected: bool, seen: set[
         f"the largest eigenvalue has modulus {largest:.3g}, more beyond the unit circle than an "
         "error of estimation, and forecasts grow by that factor in each step. If the system grows "
         f"like this, it is right as it is; if it stays bounded, {remedy}"
+    )
+
+
+def warn_of_degrees(pairs: float, rank: float, seen: set[str]) -> None:
+    """Warn once that standard errors are infinite, as the pairs are fitted exactly."""
+    if "degrees" in seen:
+        return
+    seen.add("degrees")
+    advise(
+        f"{pairs:,.0f} pairs and an operator of rank {rank:,.1f} leave no degrees of freedom, so "
+        "that standard errors are infinite: learn more pairs, or choose a stronger regularization, "
+        "a larger bandwidth, or a larger tolerance of the basis"
     )
 
 

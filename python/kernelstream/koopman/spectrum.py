@@ -18,6 +18,7 @@ from kernelstream.koopman.queries import (
     rank_of,
     values_of,
 )
+from kernelstream.koopman.remedies import warn_of_degrees
 
 __all__ = [
     "amplitudes",
@@ -57,7 +58,9 @@ def eigenvalues(model: Operator) -> ComplexArray:
     return values if rank is None else values[: unsplit(values, rank)]
 
 
-def influences(model: Operator, k: int | None) -> tuple[ComplexArray, FloatArray, ComplexArray]:
+def influences(
+    model: Operator, k: int | None
+) -> tuple[ComplexArray, FloatArray, ComplexArray, float]:
     """Compute the influence of each block of the stream on the eigenvalues.
 
     Parameters
@@ -75,6 +78,9 @@ def influences(model: Operator, k: int | None) -> tuple[ComplexArray, FloatArray
         The share of each block in all pairs.
     bias : ndarray of complex of shape (k,)
         What regularization takes from each.
+    inflation : float
+        How much larger errors are than those seen from the pairs learned: pairs over degrees of
+        freedom left; infinite where less than one is left, with a warning.
 
     Raises
     ------
@@ -84,8 +90,12 @@ def influences(model: Operator, k: int | None) -> tuple[ComplexArray, FloatArray
     count = count_of(model, k)
     if count == 0:
         none = np.zeros((0, 0), dtype=np.complex128)
-        return none, np.zeros(0), np.zeros(0, dtype=np.complex128)
-    return cast("tuple[ComplexArray, FloatArray, ComplexArray]", model._core.influences(count))
+        return none, np.zeros(0), np.zeros(0, dtype=np.complex128), 1.0
+    changes, shares, bias, (pairs, rank) = model._core.influences(count)
+    left = pairs - rank
+    if left < 1.0:
+        warn_of_degrees(pairs, rank, model._warned())
+    return changes, shares, bias, pairs / left if left >= 1.0 else np.inf
 
 
 def eig(
@@ -371,7 +381,10 @@ def unsplit(values: ComplexArray, count: int) -> int:
 
 
 def standard_errors(
-    influences: ComplexArray | FloatArray, shares: FloatArray, bias: ComplexArray | FloatArray
+    influences: ComplexArray | FloatArray,
+    shares: FloatArray,
+    bias: ComplexArray | FloatArray,
+    inflation: float,
 ) -> FloatArray:
     """Give the standard errors of estimates from the influence of each block on them.
 
@@ -383,12 +396,17 @@ def standard_errors(
         The share of each block in all pairs.
     bias : ndarray of shape (k,)
         Additional bias of the estimates, independent of the sample.
+    inflation : float
+        Factor on the errors of sampling: residuals of the pairs learned are smaller than those of
+        other pairs by about the share of the degrees of freedom left, as in the jackknife.
 
     Returns
     -------
     errors : ndarray of shape (k,)
         Standard errors; of complex estimates, of their distance from the expected one.
     """
-    squares = np.sum(np.abs(influences) ** 2, axis=0)
+    if np.isinf(inflation):
+        return np.full(len(bias), np.inf)
+    squares = inflation**2 * np.sum(np.abs(influences) ** 2, axis=0)
     errors: FloatArray = np.sqrt(squares / (1.0 - np.sum(shares**2)) + np.abs(bias) ** 2)
     return errors
