@@ -53,7 +53,8 @@ def test_systems_without_noise_are_forecast_from_the_states_forecast(learned):
     for n in (10, 20, 50):
         assert share(learned, held_out, n) < 0.01
         assert share(learned, held_out, n) < 0.05 * share(learned, held_out, n, by="powers")
-    storm = runge_kutta(lorenz, np.random.default_rng(0).normal(size=(15, 3)) + [0, 0, 25], 0.02, 250)
+    starts = np.random.default_rng(0).normal(loc=[0.0, 0.0, 25.0], size=(15, 3))
+    storm = runge_kutta(lorenz, starts, 0.02, 250)
     storm = storm[:, 100:]
     model = ks.Koopman().fit(list(storm[:13]))
     starts = storm[13:]

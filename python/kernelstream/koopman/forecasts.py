@@ -109,7 +109,7 @@ def predict(
     if observable is not None:
         if by not in {None, "powers"}:
             raise ValueError(
-                f"by={by!r} forecasts the state alone: the expectation of an observable is by powers"
+                f"by={by!r} forecasts the state alone: expectations of observables are by powers"
             )
         return expectation(
             model, observable, X, n_steps, inputs=inputs, clip_spectrum=clip_spectrum
