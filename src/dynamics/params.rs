@@ -90,6 +90,8 @@ pub struct OperatorSelectionParams {
     pub reencodings: [usize; 5],
     /// Steps over which these are compared.
     pub reencoded_horizons: [usize; 3],
+    /// Most pairs learned and held out for it.
+    pub reencoded_pairs: usize,
     /// Most held-out rows from which each is forecast.
     pub reencoded_rows: usize,
     /// Forecasts begin again if the mean of their squared errors over the horizons is less than this multiple of that of
@@ -126,6 +128,7 @@ impl Default for OperatorSelectionParams {
             clearly: [0.25, 0.04],
             reencodings: [1, 2, 4, 8, 16],
             reencoded_horizons: [4, 16, 50],
+            reencoded_pairs: 800,
             reencoded_rows: 48,
             reencoded: [0.5, 1.5],
             lost: 4.0,

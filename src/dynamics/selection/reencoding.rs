@@ -25,7 +25,7 @@ pub(super) fn reencoding(
     next: ArrayView2<'_, f64>,
 ) -> Result<Reencoding> {
     let params = &spec.params.selection;
-    let rows = evenly_spaced(x.nrows(), spec.params.max_rows);
+    let rows = evenly_spaced(x.nrows(), params.reencoded_pairs);
     // Powers of a linear map are exact, and steps under inputs are single ones; mixtures judge powers themselves.
     let is_linear =
         matches!(operator.kernel, KernelSpec::Polynomial { degree: 1, .. } | KernelSpec::Linear {});
