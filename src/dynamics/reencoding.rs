@@ -268,7 +268,7 @@ mod tests {
         assert!(own < 0.02 * powers && own < 0.01, "{own} {powers}");
         let noisy = learned(&DynamicsSpec::automatic(), &trajectories(20, 60, 0.3, 1))?;
         assert_eq!(noisy.reencoding().every, 0);
-        // Pairs that do not follow each other say nothing of several steps.
+        // Pairs that do not follow each other determine no forecast of several steps.
         let mut pairs = DynamicsSpec::automatic().build()?;
         let rows = |from: usize| -> Array2<f64> {
             let parts: Vec<ArrayView2<'_, f64>> =

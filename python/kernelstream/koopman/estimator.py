@@ -102,7 +102,8 @@ class Koopman(
     one-step forecasts of held-out states among the first pairs (see `chosen_`). Without a basis,
     the tolerance is at most ten times that regularization. An affine kernel, or a sum of it and a
     Gaussian one, is selected where its held-out forecasts are clearly better, as for linear and
-    finely sampled systems. Inputs and outputs are in the units of
+    finely sampled systems. Held-out forecasts of several steps then select how `predict` makes
+    these (``chosen_["by"]``). Inputs and outputs are in the units of
     the states. The first 2,048 pairs (fewer of wide states) are a warm-up, in which the model is
     refitted when the number of pairs has doubled. With a kernel, whose bandwidth is in the units of
     the states, these are not scaled, unless ``scale=True``.
