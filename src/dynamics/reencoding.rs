@@ -45,6 +45,9 @@ impl Reencoding {
         for &n in steps {
             in_range("n_steps", n, n > 0, "at least 1")?;
         }
+        if operator.n_controls() > 0 {
+            return Err(Error::Inputs);
+        }
         let last = steps.iter().copied().max().unwrap_or(0);
         let mut out = Array3::zeros((steps.len(), x.nrows(), x.ncols()));
         let mut refused = Array2::from_elem((steps.len(), x.nrows()), false);
