@@ -205,7 +205,7 @@ def test_fit_keeps_the_order_where_any_learner_forgets():
     X, y = in_own_units(600, 0)
     X, y = X[np.argsort(y)], np.sort(y)
     plain, forgets = ks.KernelRegressor(), ks.KernelRegressor(learner=ks.Ridge(forgetting=0.99))
-    order = (X, X, y, y)
+    order = (X, X, y)
     assert ks.KernelExperts([plain, plain])._is_in_order(*order)
     assert not ks.KernelExperts([plain, forgets])._is_in_order(*order)
     staged = ks.Staged(then=ks.Ridge(forgetting=0.99))
@@ -223,7 +223,7 @@ def test_fit_judges_columns_for_given_experts_alone():
     kept = ks.KernelExperts([plain, gradient]).fit(X, y)
     in_order = ks.KernelExperts([plain, gradient]).fit(X, y, shuffle=False)
     np.testing.assert_array_equal(kept.predict(X), in_order.predict(X))
-    assert not ks.KernelExperts()._is_in_order(X, X, y, y)
+    assert not ks.KernelExperts()._is_in_order(X, X, y)
 
 
 def test_many_sparse_columns_are_judged_as_dense_ones():
@@ -546,3 +546,23 @@ def test_a_trend_of_rows_in_the_order_of_times_is_learned_as_documented():
     assert error(ks.KernelRegressor(columns=elapsed), prequential=True) < 1.0
     forgetting = ks.KernelRegressor(learner=ks.Ridge(forgetting=0.99))
     assert error(forgetting, prequential=True) < 0.3 * plain
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("kind", [ks.KernelRegressor, ks.KernelClassifier])
+@pytest.mark.parametrize("rows", ["shuffled", "sorted"])
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_rows_without_weight_have_no_part_in_the_order(kind, rows, place):
+    X, y = in_own_units(900, 0)
+    rank = np.argsort(X[:, 0]) if rows == "sorted" else np.arange(900)
+    X, y = X[rank], y[rank]
+    if kind is ks.KernelClassifier:
+        y = (y > np.median(y)).astype(int)
+    none = np.repeat(X[:1] + 5.0 * X.std(axis=0), 900, axis=0)
+    parts = ((none, X), (np.zeros_like(y), y), (np.zeros(900), np.ones(900)))
+    whole, targets, weights = (
+        np.concatenate(pair if place == "first" else pair[::-1]) for pair in parts
+    )
+    model = kind().fit(whole, targets, sample_weight=weights)
+    np.testing.assert_array_equal(model.predict(X), kind().fit(X, y).predict(X))
+    assert model.n_seen_ == 1800

@@ -135,9 +135,26 @@ def _block(rows: Any, columns: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.where(np.isnan(values), -np.inf, values)
 
 
-def shuffled(n_rows: int) -> NDArray[np.intp]:
-    """Give a random order of rows, the same at every call."""
-    return np.random.default_rng(0).permutation(n_rows)
+def shuffled(n_rows: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.intp]:
+    """Give a random order of rows, the same at every call: without weight, after all others.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    weights : ndarray of shape (n_rows, 1), optional
+        Their weights.
+
+    Returns
+    -------
+    order : ndarray of int, shape (n_rows,)
+        Places of the rows.
+    """
+    draw = np.random.default_rng(0)
+    if weights is None or (weights > 0.0).all():
+        return draw.permutation(n_rows)
+    counts = weights[:, 0] > 0.0
+    return np.concatenate([draw.permutation(np.flatnonzero(counts)), np.flatnonzero(~counts)])
 
 
 @contextmanager

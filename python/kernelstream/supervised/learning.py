@@ -98,8 +98,13 @@ def learn(
             targets = np.where(weights[:, 0] > 0.0, targets, learner.classes_[0])
         found, before = learner._find_sentinel(targets), _limited(learner)
         given, order = targets, None
-        if learner._is_in_order(X, rows, targets, known) if shuffle is None else shuffle:
-            order = shuffled(rows.shape[0])
+        if shuffle is None:
+            # A row without weight has no part in the order.
+            counts = None if weights is None else np.flatnonzero(weights[:, 0] > 0.0)
+            all_count = counts is None or len(counts) == rows.shape[0]
+            shuffle = learner._is_in_order(X, rows if all_count else rows[counts], known)
+        if shuffle:
+            order = shuffled(rows.shape[0], weights)
             rows, targets = rows[order], targets[order]
             weights = None if weights is None else weights[order]
         concerns, n_before = concerns_of(learner), learner.n_seen_

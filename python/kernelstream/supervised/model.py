@@ -386,15 +386,12 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         """Give the learners; none if experts are selected, which notice themselves an order."""
         return [self._chosen_learner()]
 
-    def _is_in_order(self, X: Any, rows: Any, targets: NDArray[Any], known: NDArray[Any]) -> bool:
-        """Whether rows come in an order in which they are not to be learned.
-
-        The known targets are those of rows with a positive weight.
-        """
+    def _is_in_order(self, X: Any, rows: Any, targets: NDArray[Any]) -> bool:
+        """Whether rows of positive weight come in an order in which they are not to be learned."""
         learners = self._learners()
         if any(learner._forgets for learner in learners):
             return False
-        if is_serial(known):
+        if is_serial(targets):
             return True
         if not learners or not all(learner._weights_alike for learner in learners):
             return False
