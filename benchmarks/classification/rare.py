@@ -77,7 +77,9 @@ def main() -> None:
                     cells.setdefault(name, []).append((-losses.mean(), 100 * p.mean()))
             names = list(cells)
             means = [np.mean(pairs, axis=0) for pairs in cells.values()]
-            rows.append([f"{share:g}", order, *(f"{loss:.4f} ({mean:.2f})" for loss, mean in means)])
+            rows.append(
+                [f"{share:g}", order, *(f"{loss:.4f} ({mean:.2f})" for loss, mean in means)]
+            )
             report.remark(" | ".join(rows[-1]))
     report.table(["share", "order", *names], rows)
     report.write()

@@ -9,7 +9,6 @@ import pytest
 
 import kernelstream as ks
 
-
 # Deterministic operators of short records have eigenvalues beyond the unit circle.
 pytestmark = pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 
