@@ -1,9 +1,11 @@
-"""Probabilities of a rare class: of 6,000 rows of five columns, given the true ones.
+"""Probabilities of a rare class, and by different losses: of 6,000 rows of five columns, given the true ones.
 
 The log-odds are 1.5 a - b + .7 c d and a constant that gives the share of the class. Figures are
 expected logarithmic losses of 3,000 other rows under the true probabilities, and mean
 probabilities in percent; means over draws. "Not calibrated" is the same learner with signs as
 numbers, whose predictions are the logarithms of odds before they are calibrated.
+
+Then of 2,000 rows of two columns, 5 % of whose labels are flipped, with the losses of 2,000 others.
 
     python benchmarks classification rare [--draws N]
 """
@@ -52,6 +54,24 @@ def found(X: FloatArray, y: FloatArray, X_new: FloatArray) -> dict[str, FloatArr
     }
 
 
+def of_losses(draws: int) -> list[list[str]]:
+    """Logarithmic loss, and share of probabilities that are 0 or 1 exactly, by loss."""
+    rows = []
+    for loss in ("logistic", "squared", "squared_hinge"):
+        cells = []
+        for seed in range(draws):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(4000, 2))
+            y = np.sin(2 * X[:, 0]) + X[:, 1] > 0
+            y = y != (rng.random(4000) < 0.05)
+            p = ks.KernelClassifier(loss=loss).fit(X[:2000], y[:2000]).predict_proba(X[2000:])
+            right = np.maximum(p[np.arange(2000), y[2000:].astype(int)], 1e-15)
+            sure = np.mean((p == 0.0) | (p == 1.0))
+            cells.append((-np.log(right).mean(), 100 * sure))
+        rows.append([loss, *(f"{mean:.2f}" for mean in np.mean(cells, axis=0))])
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=5, help="draws of the rows")
@@ -82,4 +102,6 @@ def main() -> None:
             )
             report.remark(" | ".join(rows[-1]))
     report.table(["share", "order", *names], rows)
+    report.heading("Log loss, and probabilities that are 0 or 1 in percent")
+    report.table(["loss", "log loss", "0 or 1"], of_losses(draws))
     report.write()
