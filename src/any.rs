@@ -286,10 +286,12 @@ impl AnyModel {
     fn link(&self) -> Option<Link> {
         let link = self.loss().and_then(Link::of);
         match self {
-            Self::Stream(model) if matches!(model.spec().learner, LearnerSpec::GaussNewton(_)) => match link {
-                Some(Link::Logistic) => Some(Link::CalibratedLogistic),
-                link => link,
-            },
+            Self::Stream(model) if matches!(model.spec().learner, LearnerSpec::GaussNewton(_)) => {
+                match link {
+                    Some(Link::Logistic) => Some(Link::CalibratedLogistic),
+                    link => link,
+                }
+            }
             _ => link,
         }
     }

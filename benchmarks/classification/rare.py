@@ -1,4 +1,4 @@
-"""Probabilities of a rare class, and by different losses: of 6,000 rows of five columns, given the true ones.
+"""Probabilities of a rare class, of 6,000 rows of five columns, and by different losses.
 
 The log-odds are 1.5 a - b + .7 c d and a constant that gives the share of the class. Figures are
 expected logarithmic losses of 3,000 other rows under the true probabilities, and mean

@@ -73,9 +73,9 @@ impl<M: AsModel> Table<M> {
                 if matches!(labels.spec().link, Some(Link::Calibrated | Link::CalibratedLogistic)) =>
             {
                 Err(Error::merge(
-                "how probabilities are calibrated depends on the rows before; choose another link",
-            ))
-            },
+                    "how probabilities are calibrated depends on the rows before; choose another link",
+                ))
+            }
             _ => Ok(()),
         }
     }

@@ -3,12 +3,13 @@
 
 use faer::linalg::solvers::Solve as _;
 use faer::{Col, Mat};
-use kernelstream::Model as _;
+use kernelstream::{AnyModel, Model as _, Persist as _};
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::{GaussNewtonSpec, LearnerSpec, Loss, OnlineNewtonSpec};
 use kernelstream::stream::{AnyStream, ModelSpec};
 use ndarray::{Array1, Array2};
+use serde_json::{Value, json};
 
 const WIDTH: usize = 4;
 
@@ -155,4 +156,62 @@ fn losses_without_curvature_are_refused() {
         let refused = LearnerSpec::GaussNewton(spec).build();
         assert!(refused.err().is_some_and(|error| error.to_string().contains("curvature")));
     }
+}
+
+/// Rows of one column, and labels of which a hundredth, where it is large, are 1.
+fn rare(rows: usize) -> (Array2<f64>, Array2<f64>) {
+    let x = Array2::from_shape_fn((rows, 1), |(i, _)| (i as f64 * 0.618).fract());
+    let y = Array2::from_shape_fn((rows, 1), |(i, _)| f64::from(u8::from(i % 50 == 0 && x[(i, 0)] > 0.5)));
+    (x, y)
+}
+
+#[test]
+fn log_odds_of_gauss_newton_steps_are_calibrated_in_any_chunks_and_in_files() {
+    let (x, y) = rare(3000);
+    let share = y.mean().unwrap();
+    let spec = |link: Option<&str>| json!({"labels": {"classes": [0, 1], "link": link}, "columns": {}});
+    let mut found = Vec::new();
+    for link in [None, Some("logistic")] {
+        let mut whole = AnyModel::from_spec(spec(link)).unwrap();
+        whole.learn(x.view(), y.view()).unwrap();
+        let mut parts = AnyModel::from_spec(spec(link)).unwrap();
+        for start in (0..3000).step_by(37) {
+            let rows = ndarray::s![start..(start + 37).min(3000), ..];
+            parts.learn(x.slice(rows), y.slice(rows)).unwrap();
+            parts = AnyModel::from_bytes(&parts.to_bytes(Value::Null).unwrap()).unwrap().0;
+        }
+        let odds = |model: &AnyModel| model.as_table().unwrap().outputs(x.view()).unwrap();
+        let difference = &odds(&whole) - &odds(&parts);
+        assert!(difference.iter().all(|gap| gap.abs() < 1e-6), "{difference}");
+        let pieces = whole.as_table().unwrap().labels().unwrap().pieces().unwrap();
+        let scores = whole.as_table().unwrap().model();
+        let scores = scores.predict(whole.as_table().unwrap().features(x.view()).unwrap().view()).unwrap();
+        let by_hand = match &pieces {
+            None => scores,
+            Some(pieces) => scores.mapv(|score| {
+                let [scale, offset, above, below] = pieces[0];
+                scale * score + offset + above * (score - 2.0).max(0.0) + below * (score + 2.0).min(0.0)
+            }),
+        };
+        assert!((&odds(&whole) - &by_hand).iter().all(|gap| gap.abs() < 1e-12));
+        found.push(odds(&whole).mapv(|odds| (1.0 + (-odds).exp()).recip()).mean().unwrap());
+    }
+    // A class of one row in a hundred is predicted as often as it comes.
+    assert!((found[0] - share).abs() < 0.3 * share && found[1] > 1.2 * share, "{found:?}, {share}");
+}
+
+#[test]
+fn weights_of_rows_count_by_their_ratios_in_calibrations() {
+    let (x, y) = rare(2000);
+    let spec = json!({"labels": {"classes": [0, 1], "link": "calibrated"}, "columns": {},
+                      "model": {"learner": {"type": "ridge", "regularization": 1e-9}}});
+    let mut pieces = Vec::new();
+    for weight in [1.0, 1024.0] {
+        let mut model = AnyModel::from_spec(spec.clone()).unwrap();
+        let weights = Array1::from_elem(2000, weight);
+        model.learn_while(x.view(), y.view(), Some(weights.view()), None, &mut |_| true).unwrap();
+        pieces.push(model.as_table().unwrap().outputs(x.view()).unwrap());
+    }
+    let largest = (&pieces[0] - &pieces[1]).iter().fold(0.0_f64, |most, gap| most.max(gap.abs()));
+    assert!(largest < 1e-3, "{largest}");
 }

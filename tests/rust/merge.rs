@@ -216,6 +216,13 @@ fn what_does_not_add_says_what_does() -> Result<()> {
             json!({"labels": {"classes": [0, 1], "link": "calibrated"}, "model": {"learner": {"type": "ridge"}}}),
             "calibrated",
         ),
+        (
+            json!({
+                "labels": {"classes": [0, 1], "link": "calibrated_logistic"},
+                "model": {"learner": {"type": "ridge"}},
+            }),
+            "calibrated",
+        ),
     ];
     for (spec, named) in cases {
         let mut model = AnyModel::from_spec(spec.clone())?;
