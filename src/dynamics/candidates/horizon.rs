@@ -74,9 +74,9 @@ impl Horizon {
         if gain.is_finite() {
             self.proportional = REMEMBER * self.proportional + gain.clamp(-FARTHEST, FARTHEST);
         }
-        self.widths[0].learn(error, made.sizes[0], span.0, parameters);
+        self.widths[0].learn(error, made.sizes[0], made.target, span.0, parameters);
         if made.mixed != 0.0 {
-            self.widths[1].learn(error / made.mixed, made.sizes[1], span.0, parameters);
+            self.widths[1].learn(error / made.mixed, made.sizes[1], made.target, span.0, parameters);
         }
         for (losses, made) in self.smoothed.iter_mut().zip(&made.smoothed) {
             // In the first rows of a trajectory there are none.

@@ -35,6 +35,7 @@ mod weights;
 use super::constant_inputs::relative;
 use history::History;
 use horizon::Horizon;
+use intervals::Widths;
 use ndarray::{ArrayView2, s};
 pub use parameters::Parameters;
 use series::{Common, Series};
@@ -347,14 +348,39 @@ impl Candidates {
         collected.0
     }
 
-    /// Sets the state from [`numbers`](Self::numbers) and [`references`](Self::references), for horizons of these steps;
-    /// returns whether they are valid.
-    pub fn resume(&mut self, numbers: &[f64], references: Vec<f64>, steps: &[usize]) -> bool {
+    /// What the intervals of former files do not have, as numbers.
+    pub fn errors(&self) -> Vec<f64> {
+        let mut collected = Collected::default();
+        self.clone().widths().for_each(|widths| widths.pass_more(&mut collected));
+        collected.0
+    }
+
+    fn widths(&mut self) -> impl Iterator<Item = &mut Widths> {
+        let horizons = self.series.iter_mut().flat_map(|series| &mut series.horizons);
+        horizons.flat_map(|horizon| &mut horizon.widths)
+    }
+
+    /// Sets the state from [`numbers`](Self::numbers), [`errors`](Self::errors), which former files do not have, and
+    /// [`references`](Self::references), for horizons of these steps; returns whether they are valid.
+    pub fn resume(
+        &mut self,
+        numbers: &[f64],
+        errors: Option<&[f64]>,
+        references: Vec<f64>,
+        steps: &[usize],
+    ) -> bool {
         let (width, horizons, inputs) = (self.series.len(), self.rows.len(), self.inputs.len());
         let mut given = Given { numbers, sound: true };
         self.pass(&mut given);
         self.references = references;
-        let whole = given.sound && given.numbers.is_empty();
+        let mut whole = given.sound && given.numbers.is_empty();
+        if let Some(errors) = errors {
+            let mut given = Given { numbers: errors, sound: true };
+            self.widths().for_each(|widths| widths.pass_more(&mut given));
+            whole &= given.sound && given.numbers.is_empty();
+        } else {
+            self.widths().for_each(Widths::of_former);
+        }
         let rows = self.histories.first().map_or(0, History::len);
         let dropped = self.histories.first().map_or(0, |history| history.dropped);
         let lag = self.rows.first().zip(steps.first()).map_or(0, |(rows, steps)| rows / steps);

@@ -642,7 +642,7 @@ impl Series {
         let widths = &horizon.widths[usize::from(proportional)];
         let scale = if proportional { mixed } else { 1.0 };
         let floor = ROUNDING * (self.high - self.low);
-        (widths.half_width(widths.size(), coverage, rows) * scale).max(floor)
+        (widths.half_width(coverage, rows) * scale).max(floor)
     }
 
     /// Forecasts from the latest row over each horizon that is due, of kinds that do not depend on inputs; and those of
