@@ -1,8 +1,8 @@
 //! Half-widths of intervals: quantiles of recent errors, as they are or in units of the error scale.
 //!
 //! The quantile level is tracked, so that the share of targets inside equals the coverage over a
-//! stream (I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift", 2021). Errors weigh in proportion
-//! to the number of errors before them (R. Barber et al., "Conformal prediction beyond exchangeability", 2023): the first are
+//! stream (I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift", 2021). Errors weigh as the square
+//! of the number of errors before them (R. Barber et al., "Conformal prediction beyond exchangeability", 2023): the first are
 //! those of forecasts by a model of few rows.
 
 use super::parameters::{Parameters, independent};
@@ -37,6 +37,9 @@ const ENOUGH: usize = 20;
 /// Usual errors in succession after which an event is over, and rows within which it must be.
 const OVER: usize = 5;
 const WITHIN: usize = 30;
+
+/// Effective share of errors that weigh as the squares of their numbers.
+const WEIGHTED: f64 = 5.0 / 9.0;
 
 /// Above this number of errors, quantiles are as certain as any.
 const MANY: f64 = 100.0;
@@ -284,7 +287,7 @@ impl Errors {
     fn quantile(&self, way: usize, level: f64) -> f64 {
         let sorted = &self.sorted[way];
         let Some((largest, _)) = sorted.last() else { return 0.0 };
-        let weight = |arrived: f64| arrived / self.count.max(1.0);
+        let weight = |arrived: f64| (arrived / self.count.max(1.0)).powi(2);
         let sum: f64 = sorted.iter().map(|(_, arrived)| weight(*arrived)).sum();
         let position = level.max(0.0) * (sum + 1.0);
         if position >= sum {
@@ -317,9 +320,8 @@ impl Errors {
         }
         let alike = (products / squares).clamp(0.0, 1.0);
         let all = self.errors.len() as f64;
-        // That of weights in proportion to the place.
         let fewest = (all / rows as f64).max(1.0);
-        (all * 0.75 * (1.0 - alike) / (1.0 + alike)).max(fewest).min(MANY).floor()
+        (all * WEIGHTED * (1.0 - alike) / (1.0 + alike)).max(fewest).min(MANY).floor()
     }
 
     fn sort(&mut self) {

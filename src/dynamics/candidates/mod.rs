@@ -25,6 +25,7 @@ mod line;
 mod nested;
 mod parameters;
 mod periods;
+mod phases;
 mod residuals;
 mod series;
 mod smoothing;
@@ -304,7 +305,9 @@ impl Candidates {
         mixed: &Mixed,
         coverage: Option<f64>,
     ) {
-        let half_width = |coverage| mixed.wider * series.half_width(k, self.rows[k], mixed.made, coverage);
+        let rows = self.rows[k];
+        let at = self.histories[own].len() - 1 + rows;
+        let half_width = |coverage| mixed.wider * series.half_width(k, (at, rows), mixed.made, coverage);
         out[0][k][own] = mixed.made;
         out[1][k][own] = coverage.map_or(0.0, half_width);
     }
@@ -351,13 +354,12 @@ impl Candidates {
     /// What the intervals of former files do not have, as numbers.
     pub fn errors(&self) -> Vec<f64> {
         let mut collected = Collected::default();
-        self.clone().widths().for_each(|widths| widths.pass_more(&mut collected));
+        self.clone().all_horizons().for_each(|horizon| horizon.pass_more(&mut collected));
         collected.0
     }
 
-    fn widths(&mut self) -> impl Iterator<Item = &mut Widths> {
-        let horizons = self.series.iter_mut().flat_map(|series| &mut series.horizons);
-        horizons.flat_map(|horizon| &mut horizon.widths)
+    fn all_horizons(&mut self) -> impl Iterator<Item = &mut Horizon> {
+        self.series.iter_mut().flat_map(|series| &mut series.horizons)
     }
 
     /// Sets the state from [`numbers`](Self::numbers), [`errors`](Self::errors), which former files do not have, and
@@ -376,10 +378,10 @@ impl Candidates {
         let mut whole = given.sound && given.numbers.is_empty();
         if let Some(errors) = errors {
             let mut given = Given { numbers: errors, sound: true };
-            self.widths().for_each(|widths| widths.pass_more(&mut given));
+            self.all_horizons().for_each(|horizon| horizon.pass_more(&mut given));
             whole &= given.sound && given.numbers.is_empty();
         } else {
-            self.widths().for_each(Widths::of_former);
+            self.all_horizons().flat_map(|horizon| &mut horizon.widths).for_each(Widths::of_former);
         }
         let rows = self.histories.first().map_or(0, History::len);
         let dropped = self.histories.first().map_or(0, |history| history.dropped);

@@ -151,6 +151,7 @@ impl Series {
     /// Starts another trajectory.
     pub fn begin(&mut self) {
         self.horizons.iter_mut().for_each(Horizon::clear);
+        self.horizons.iter_mut().for_each(|horizon| horizon.phases.forget());
         self.smoothing.iter_mut().for_each(Smoothing::forget);
     }
 
@@ -212,9 +213,10 @@ impl Series {
                 }
             }
         }
+        let season = self.periods.first().copied().unwrap_or(0);
         for ((k, horizon), made) in self.horizons.iter_mut().enumerate().zip(&all) {
             if let Some(made) = made {
-                horizon.judge(made, BRIEF, value, common.span(k), common.parameters);
+                horizon.judge(made, (BRIEF, season), value, common.span(k), common.parameters);
             }
         }
     }
@@ -635,14 +637,16 @@ impl Series {
         self.horizons[other].weights.standing(shorter, common.span(other), common.parameters)
     }
 
-    /// Half-width of the interval about a forecast; infinite before the first errors.
-    pub fn half_width(&self, k: usize, rows: usize, mixed: f64, coverage: f64) -> f64 {
+    /// Half-width of the interval about a forecast of row `at`; infinite before the first errors.
+    pub fn half_width(&self, k: usize, (at, rows): (usize, usize), mixed: f64, coverage: f64) -> f64 {
         let horizon = &self.horizons[k];
         let proportional = self.may_be_proportional() && horizon.is_proportional(rows) && mixed > 0.0;
         let widths = &horizon.widths[usize::from(proportional)];
         let scale = if proportional { mixed } else { 1.0 };
         let floor = ROUNDING * (self.high - self.low);
-        (widths.half_width(coverage, rows) * scale).max(floor)
+        let other = if proportional { horizon.proportional() } else { 0.0 };
+        let by_phase = horizon.phases.half_width(coverage, at, rows, other);
+        by_phase.unwrap_or_else(|| widths.half_width(coverage, rows) * scale).max(floor)
     }
 
     /// Forecasts from the latest row over each horizon that is due, of kinds that do not depend on inputs; and those of

@@ -1,0 +1,114 @@
+//! Half-widths that depend on the phase of a season, as where days are noisier than nights.
+
+use super::intervals::Widths;
+use super::parameters::{Parameters, independent};
+use super::state::{Pass, State};
+use super::weights::is_size;
+
+/// Errors over which the mean of a phase is taken, and errors as large as those of all phases that it begins with.
+const MEMORY: f64 = 20.0;
+const SHRUNKEN: f64 = 4.0;
+
+/// Decay of a difference of log likelihoods per error, its largest size, and the sum of those of errors that do not overlap
+/// from which phases are distinguished.
+const REMEMBER: f64 = 0.99;
+const FARTHEST: f64 = 3.0;
+const CLEAR: f64 = 1.5;
+
+/// Longest season: a longer one repeats too rarely.
+const LONGEST: usize = 512;
+
+/// Errors by phase, and the widths of intervals in units of their means.
+#[derive(Clone, Debug, Default)]
+pub struct Phases {
+    /// Mean absolute error of each phase, in units of that of all, and their number.
+    means: Vec<f64>,
+    counts: Vec<f64>,
+    /// Mean absolute error of all phases, and its number of errors.
+    mean: f64,
+    count: f64,
+    /// Sum of recent differences of log likelihoods: that of errors by phase less that of errors of one scale.
+    gain: f64,
+    widths: Option<Box<Widths>>,
+}
+
+impl Phases {
+    /// Another trajectory begins, whose phases are not known.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Learns the error of a forecast of row `at`, in a series with a season of this length.
+    pub fn learn(&mut self, error: f64, at: usize, season: usize, rows: usize, parameters: &Parameters) {
+        if !(2..=LONGEST).contains(&season) {
+            return self.forget();
+        }
+        if self.means.len() != season {
+            let [means, counts] = [1.0, 0.0].map(|value| vec![value; season]);
+            *self = Self { means, counts, widths: Some(Box::new(Widths::new())), ..Self::default() };
+        }
+        let size = error.abs();
+        let Some(widths) = self.widths.as_deref_mut().filter(|_| size.is_finite() && size < 1e150) else {
+            return;
+        };
+        let (place, factor) = (at % season, factor(&self.means, &self.counts, at));
+        // Laplace's distribution, whose scale is the mean absolute error.
+        let gain = size / self.mean * (1.0 - factor.recip()) - factor.ln();
+        if gain.is_finite() && self.count >= season as f64 {
+            self.gain = REMEMBER * self.gain + gain.clamp(-FARTHEST, FARTHEST);
+        }
+        let given = widths.size();
+        widths.learn(error / factor, given, at, rows, parameters);
+        self.count = (self.count + 1.0).min(MEMORY * season as f64);
+        self.mean += (size - self.mean) / self.count;
+        if self.mean > 0.0 {
+            self.counts[place] = (self.counts[place] + 1.0).min(MEMORY);
+            // One error decides little.
+            let relative = (size / self.mean).min(2.0 * FARTHEST);
+            self.means[place] += (relative - self.means[place]) / self.counts[place];
+        }
+    }
+
+    /// Half-width of the interval of row `at`, where errors clearly depend on the phase, more than a sum of log likelihoods
+    /// of other intervals.
+    pub fn half_width(&self, coverage: f64, at: usize, rows: usize, other: f64) -> Option<f64> {
+        let widths = self.widths.as_deref()?;
+        let is_clear = independent(self.gain, rows) >= CLEAR && self.gain > other;
+        is_clear.then(|| widths.half_width(coverage, rows) * factor(&self.means, &self.counts, at))
+    }
+
+    pub fn is_sound(&self) -> bool {
+        let numbers = self.means.iter().chain(&self.counts).chain([&self.mean, &self.count]);
+        let is_whole = self.widths.as_deref().is_none_or(Widths::is_sound);
+        is_whole
+            && self.means.len() == self.counts.len()
+            && self.widths.is_some() != self.means.is_empty()
+            && numbers.into_iter().all(|value| is_size(*value))
+            && self.gain.abs() <= FARTHEST / (1.0 - REMEMBER) + 1.0
+    }
+}
+
+/// Size of errors of this row's phase in units of that of all.
+fn factor(means: &[f64], counts: &[f64], at: usize) -> f64 {
+    let place = at % means.len();
+    (counts[place] * means[place] + SHRUNKEN) / (counts[place] + SHRUNKEN)
+}
+
+impl State for Phases {
+    fn pass(&mut self, pass: &mut dyn Pass) {
+        pass.list(&mut self.means);
+        pass.list(&mut self.counts);
+        pass.number(&mut self.mean);
+        pass.number(&mut self.count);
+        pass.number(&mut self.gain);
+        let mut there = usize::from(self.widths.is_some());
+        pass.count(&mut there);
+        if pass.reads() {
+            self.widths = (there > 0).then(Box::default);
+        }
+        if let Some(widths) = &mut self.widths {
+            widths.pass(pass);
+            widths.pass_more(pass);
+        }
+    }
+}
