@@ -117,7 +117,9 @@ impl Widths {
         self.kept.learn(error, given, rows, parameters);
         let Some(mut event) = self.event.take() else { return };
         event.held.push(error);
-        event.calm = if error.abs() <= event.usual { event.calm + 1 } else { 0 };
+        // In larger noise, several in succession are rarely below this quantile.
+        let calm = event.before.quantile(0, LEVELS[DECIDES]);
+        event.calm = if error.abs() <= calm { event.calm + 1 } else { 0 };
         // Forecasts issued before the event have their targets until then.
         let passed = at.saturating_sub(event.start);
         if event.calm >= OVER && passed >= rows + OVER - 1 {
@@ -283,13 +285,13 @@ impl Errors {
         if way == 0 { value } else { (value * self.size).min(BEYOND_LARGEST * self.largest) }
     }
 
-    /// Weighted quantile; the next error is one of them, beyond all.
+    /// Weighted quantile. That the next error may be beyond all is left to [`for_few`].
     fn quantile(&self, way: usize, level: f64) -> f64 {
         let sorted = &self.sorted[way];
         let Some((largest, _)) = sorted.last() else { return 0.0 };
         let weight = |arrived: f64| (arrived / self.count.max(1.0)).powi(2);
         let sum: f64 = sorted.iter().map(|(_, arrived)| weight(*arrived)).sum();
-        let position = level.max(0.0) * (sum + 1.0);
+        let position = level.max(0.0) * sum;
         if position >= sum {
             // Beyond the largest error: extrapolated like Gaussian tails.
             return largest * (1.0 + 0.3 * (position - sum).min(1.0));

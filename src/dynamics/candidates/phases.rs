@@ -9,11 +9,11 @@ use super::weights::is_size;
 const MEMORY: f64 = 20.0;
 const SHRUNKEN: f64 = 4.0;
 
-/// Decay of a difference of log likelihoods per error, its largest size, and the sum of those of errors that do not overlap
-/// from which phases are distinguished.
+/// Decay of a difference of log likelihoods per error, its largest size, and their sum from which phases are distinguished, in
+/// terms of the root of the number of forecasts that overlap.
 const REMEMBER: f64 = 0.99;
 const FARTHEST: f64 = 3.0;
-const CLEAR: f64 = 1.5;
+const CLEAR: f64 = 2.0;
 
 /// Longest season: a longer one repeats too rarely.
 const LONGEST: usize = 512;
@@ -73,7 +73,8 @@ impl Phases {
     /// of other intervals.
     pub fn half_width(&self, coverage: f64, at: usize, rows: usize, other: f64) -> Option<f64> {
         let widths = self.widths.as_deref()?;
-        let is_clear = independent(self.gain, rows) >= CLEAR && self.gain > other;
+        let is_clear =
+            independent(self.gain.powi(2), rows) >= CLEAR * CLEAR && self.gain > 0.0 && self.gain > other;
         is_clear.then(|| widths.half_width(coverage, rows) * factor(&self.means, &self.counts, at))
     }
 
