@@ -136,6 +136,11 @@ impl Horizon {
         self.waiting.clear();
     }
 
+    /// The next row is followed but not learned.
+    pub fn only_follow(&mut self, parameters: &Parameters) {
+        self.widths.iter_mut().for_each(|widths| widths.without_events(parameters));
+    }
+
     /// What former files do not have.
     pub fn pass_more(&mut self, pass: &mut dyn Pass) {
         self.widths.iter_mut().for_each(|widths| widths.pass_more(pass));

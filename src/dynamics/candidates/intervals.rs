@@ -34,6 +34,9 @@ const SURPRISING: f64 = 2.0;
 const USUAL: f64 = 0.99;
 const ENOUGH: usize = 20;
 
+/// Errors below this share of the next one are those of rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// Usual errors in succession after which an event is over, and rows within which it must be.
 const OVER: usize = 5;
 const WITHIN: usize = 30;
@@ -49,7 +52,7 @@ const MANY: f64 = 100.0;
 struct Errors {
     /// In units of the error scale, and signed, in order of arrival.
     scores: Vec<f64>,
-    errors: Vec<f64>,
+    signed: Vec<f64>,
     /// Absolute errors and scores in order, with the numbers of their arrival.
     sorted: [Vec<(f64, f64)>; 2],
     size: f64,
@@ -107,7 +110,7 @@ impl Widths {
     pub fn learn(&mut self, error: f64, given: f64, at: usize, rows: usize, parameters: &Parameters) {
         let most = f64::MAX.sqrt();
         let error = error.clamp(-most, most);
-        if self.event.is_none() && self.kept.errors.len() >= ENOUGH && self.kept.count >= self.next {
+        if self.event.is_none() && self.kept.signed.len() >= ENOUGH && self.kept.count >= self.next {
             let usual = self.kept.quantile(0, USUAL);
             if usual > 0.0 && error.abs() > SURPRISING * usual {
                 let before = self.kept.clone();
@@ -137,6 +140,12 @@ impl Widths {
         self.kept.is_sound() && self.event.as_deref().is_none_or(is_event) && is_size(self.next)
     }
 
+    /// No run of errors is one event: of rows that are followed but not learned, all later ones may be as large.
+    pub fn without_events(&mut self, parameters: &Parameters) {
+        self.event = None;
+        self.next = self.kept.count + parameters.errors as f64;
+    }
+
     /// What former files do not have.
     pub fn pass_more(&mut self, pass: &mut dyn Pass) {
         self.kept.pass_more(pass);
@@ -159,8 +168,8 @@ impl Widths {
     /// Errors of a former file: their absolute values in units of their present scale.
     pub fn of_former(&mut self) {
         let kept = &mut self.kept;
-        kept.errors = kept.scores.iter().map(|score| score * kept.size).collect();
-        kept.count = kept.errors.len() as f64;
+        kept.signed = kept.scores.iter().map(|score| score * kept.size).collect();
+        kept.count = kept.signed.len() as f64;
         kept.sort();
     }
 }
@@ -197,11 +206,14 @@ impl Errors {
                 given if given > 0.0 => size / given,
                 _ => f64::from(u8::from(size > 0.0)),
             };
+            if size * ROUNDING > self.largest {
+                self.forget();
+            }
             self.judge(size, rows, parameters);
             self.count += 1.0;
-            if self.errors.len() >= parameters.errors {
-                let oldest = self.count - self.errors.len() as f64;
-                let values = [self.errors.remove(0).abs(), self.scores.remove(0)];
+            if self.signed.len() >= parameters.errors {
+                let oldest = self.count - self.signed.len() as f64;
+                let values = [self.signed.remove(0).abs(), self.scores.remove(0)];
                 for (sorted, value) in self.sorted.iter_mut().zip(values) {
                     let at = sorted.partition_point(|other| *other < (value, oldest));
                     if at < sorted.len() {
@@ -214,7 +226,7 @@ impl Errors {
                 let at = sorted.partition_point(|other| *other < (value, self.count));
                 sorted.insert(at, (value, self.count));
             }
-            self.errors.push(error);
+            self.signed.push(error);
             self.scores.push(score);
         }
         let memory = parameters.size * (1.0 + parameters.size_growth * (rows as f64 - 1.0));
@@ -223,9 +235,18 @@ impl Errors {
         self.largest = size.max(self.largest * (1.0 - 1.0 / parameters.errors as f64));
     }
 
+    /// Errors so far were those of rounding, and tell nothing about others.
+    fn forget(&mut self) {
+        self.scores.clear();
+        self.signed.clear();
+        self.sorted.iter_mut().for_each(Vec::clear);
+        self.offsets.fill(0.0);
+        (self.count, self.losses, self.judged) = (0.0, [0.0; 2], 0.0);
+    }
+
     /// Compares an error with the half-widths before it.
     fn judge(&mut self, size: f64, rows: usize, parameters: &Parameters) {
-        if self.errors.is_empty() {
+        if self.signed.is_empty() {
             return;
         }
         let counted = self.counted(rows);
@@ -260,7 +281,7 @@ impl Errors {
     }
 
     fn half_width(&self, level: f64, rows: usize) -> f64 {
-        if self.errors.is_empty() {
+        if self.signed.is_empty() {
             return 3.0 * self.size();
         }
         let place = LEVELS.partition_point(|other| *other < level);
@@ -314,21 +335,21 @@ impl Errors {
         // Relative to the largest, against overflow.
         let unit = self.largest.max(f64::MIN_POSITIVE);
         let mut last = 0.0;
-        for error in &self.errors {
+        for error in &self.signed {
             let error = error / unit;
             products += last * error;
             squares += error * error;
             last = error;
         }
         let alike = (products / squares).clamp(0.0, 1.0);
-        let all = self.errors.len() as f64;
+        let all = self.signed.len() as f64;
         let fewest = (all / rows as f64).max(1.0);
         (all * WEIGHTED * (1.0 - alike) / (1.0 + alike)).max(fewest).min(MANY).floor()
     }
 
     fn sort(&mut self) {
-        let first = self.count - self.errors.len() as f64;
-        let values = [self.errors.iter().map(|error| error.abs()).collect(), self.scores.clone()];
+        let first = self.count - self.signed.len() as f64;
+        let values = [self.signed.iter().map(|error| error.abs()).collect(), self.scores.clone()];
         self.sorted = values.map(|values: Vec<f64>| {
             let numbered = values.into_iter().enumerate();
             let mut sorted: Vec<(f64, f64)> =
@@ -339,7 +360,7 @@ impl Errors {
     }
 
     fn pass_more(&mut self, pass: &mut dyn Pass) {
-        pass.list(&mut self.errors);
+        pass.list(&mut self.signed);
         pass.number(&mut self.count);
         self.losses.iter_mut().for_each(|loss| pass.number(loss));
         pass.number(&mut self.judged);
@@ -354,9 +375,9 @@ impl Errors {
         self.offsets.len() == LEVELS.len()
             && self.offsets.iter().zip(bounds).all(|(offset, most)| offset.abs() <= most)
             && self.scores.iter().chain(&numbers).all(|value| is_size(*value))
-            && self.errors.iter().all(|error| error.is_finite() && error.abs() <= f64::MAX.sqrt())
-            && self.errors.len() == self.scores.len()
-            && self.count >= self.errors.len() as f64
+            && self.signed.iter().all(|error| error.is_finite() && error.abs() <= f64::MAX.sqrt())
+            && self.signed.len() == self.scores.len()
+            && self.count >= self.signed.len() as f64
             && self.count < 9e15
             && (self.scores.is_empty() || self.mass >= 1.0)
     }
