@@ -205,3 +205,15 @@ def test_a_coverage_in_the_place_of_states_is_asked_for_by_name():
         model.forecast_interval(0.9)
     with pytest.raises(ValueError, match=r"Forecaster\(horizons=24\)"):
         model.forecast(24)
+
+
+def test_intervals_are_normal_again_a_few_dozen_rows_after_a_change_of_level() -> None:
+    # The errors of all forecasts issued before it stayed among the quantiles.
+    widths = []
+    for seed in range(5):
+        values = np.random.default_rng(seed).normal(size=360)
+        values[300:] += 20.0
+        ends = ks.Forecaster((1, 6, 12)).fit(values[:, None]).forecast_interval()[:, 0, 0]
+        widths.append((ends[:, 1] - ends[:, 0]) / (2.0 * 1.645))
+    mean = np.mean(widths, axis=0)
+    assert (mean < 2.0).all() and (mean > 0.85).all(), mean
