@@ -52,19 +52,21 @@ impl Phases {
             return;
         };
         let (place, factor) = (at % season, factor(&self.means, &self.counts, at));
+        // One error decides little, however large: as after a change of level.
+        let most = if self.mean > 0.0 { 2.0 * FARTHEST * self.mean } else { f64::INFINITY };
+        let usual = size.min(most);
         // Laplace's distribution, whose scale is the mean absolute error.
-        let gain = size / self.mean * (1.0 - factor.recip()) - factor.ln();
+        let gain = usual / self.mean * (1.0 - factor.recip()) - factor.ln();
         if gain.is_finite() && self.count >= season as f64 {
             self.gain = REMEMBER * self.gain + gain.clamp(-FARTHEST, FARTHEST);
         }
         let given = widths.size();
         widths.learn(error / factor, given, at, rows, parameters);
         self.count = (self.count + 1.0).min(MEMORY * season as f64);
-        self.mean += (size - self.mean) / self.count;
+        self.mean += (usual - self.mean) / self.count;
         if self.mean > 0.0 {
             self.counts[place] = (self.counts[place] + 1.0).min(MEMORY);
-            // One error decides little.
-            let relative = (size / self.mean).min(2.0 * FARTHEST);
+            let relative = usual / self.mean;
             self.means[place] += (relative - self.means[place]) / self.counts[place];
         }
     }
@@ -89,10 +91,12 @@ impl Phases {
     }
 }
 
-/// Size of errors of this row's phase in units of that of all.
+/// Size of errors of this row's phase in units of the mean of all phases.
 fn factor(means: &[f64], counts: &[f64], at: usize) -> f64 {
+    let shrunken = |(mean, count): (&f64, &f64)| (count * mean + SHRUNKEN) / (count + SHRUNKEN);
+    let sum: f64 = means.iter().zip(counts).map(shrunken).sum();
     let place = at % means.len();
-    (counts[place] * means[place] + SHRUNKEN) / (counts[place] + SHRUNKEN)
+    shrunken((&means[place], &counts[place])) * means.len() as f64 / sum
 }
 
 impl State for Phases {
