@@ -154,6 +154,7 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "calibration.novelty",
                 "columns.",
                 "dynamics.tail",
+                "candidates.errors",
                 "candidates.references",
                 "modes",
                 "forecaster.readouts",

@@ -103,7 +103,10 @@ impl Widths {
 
     /// Half-width that contains this share of the errors.
     pub fn half_width(&self, level: f64, rows: usize) -> f64 {
-        self.kept.half_width(level, rows)
+        let usual = self.kept.half_width(level, rows);
+        // While an event lasts, the next error may be as large as the latest.
+        let latest = self.event.as_deref().map_or(0.0, Event::latest);
+        usual.max(level * latest)
     }
 
     /// Learns the error of a forecast of row `at` that was issued with this error scale.
@@ -175,6 +178,11 @@ impl Widths {
 }
 
 impl Event {
+    /// Size of the latest error; 0 if that was usual.
+    fn latest(&self) -> f64 {
+        self.held.last().map(|error| error.abs()).filter(|size| *size > self.usual).unwrap_or(0.0)
+    }
+
     /// The errors before it, its largest, and its usual ones; `None` if there was only one that was not.
     fn after(self: Box<Self>, rows: usize, parameters: &Parameters) -> Option<Errors> {
         let Self { before: mut kept, held, usual, .. } = *self;
@@ -401,5 +409,82 @@ impl State for Errors {
 impl State for Widths {
     fn pass(&mut self, pass: &mut dyn Pass) {
         self.kept.pass(pass);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::state::{Collected, Given};
+    use super::*;
+
+    /// Widths after these errors over one row.
+    fn learned(errors: impl IntoIterator<Item = f64>) -> Widths {
+        let mut widths = Widths::new();
+        for (at, error) in errors.into_iter().enumerate() {
+            widths.learn(error, widths.size(), at, 1, &Parameters::DEFAULT);
+        }
+        assert!(widths.is_sound());
+        widths
+    }
+
+    /// Errors between -1 and 1, evenly spread.
+    fn even(t: usize) -> f64 {
+        2.0 * (t as f64 * 0.618_033_988_749_895).fract() - 1.0
+    }
+
+    #[test]
+    fn quantiles_are_those_of_errors_where_these_have_one_scale() {
+        let widths = learned((0..400).map(even));
+        assert!(widths.kept.share_of_scaled(1) < SCALED, "{}", widths.kept.share_of_scaled(1));
+        for level in [0.5, 0.9] {
+            let width = widths.half_width(level, 1);
+            assert!((width - level).abs() < 0.05, "{level}: {width}");
+        }
+    }
+
+    #[test]
+    fn quantiles_are_in_units_of_the_scale_where_this_changes() {
+        let scale = |t: usize| if t / 50 % 2 == 0 { 0.02 } else { 1.0 };
+        let widths = learned((0..400).map(|t| scale(t) * even(t)));
+        assert!(widths.kept.share_of_scaled(1) > 0.9, "{}", widths.kept.share_of_scaled(1));
+    }
+
+    #[test]
+    fn an_event_widens_intervals_while_it_lasts_and_counts_once() {
+        let with = |large: usize, after: usize| {
+            learned(
+                (0..300 + large + after)
+                    .map(|t| if (300..300 + large).contains(&t) { 20.0 } else { even(t) }),
+            )
+        };
+        let during = with(3, 0).half_width(0.9, 1);
+        assert!(during >= 18.0, "{during}");
+        let after = with(3, 2 * WITHIN);
+        assert!(after.event.is_none() && after.next > 0.0);
+        assert!((0.8..1.1).contains(&after.half_width(0.9, 1)), "{}", after.half_width(0.9, 1));
+        let large = |widths: &Widths| widths.kept.signed.iter().filter(|error| **error == 20.0).count();
+        assert_eq!([1, 3].map(|errors| large(&with(errors, 2 * WITHIN))), [1, 1]);
+    }
+
+    #[test]
+    fn errors_come_back_from_a_file_and_a_former_one_has_their_scores() {
+        let mut widths = learned((0..301).map(|t| if t == 300 { 20.0 } else { even(t) }));
+        assert!(widths.event.is_some());
+        let (mut numbers, mut more) = (Collected::default(), Collected::default());
+        widths.pass(&mut numbers);
+        widths.pass_more(&mut more);
+        let mut read = Widths::new();
+        read.pass(&mut Given { numbers: &numbers.0, sound: true });
+        let mut former = read.clone();
+        let mut given = Given { numbers: &more.0, sound: true };
+        read.pass_more(&mut given);
+        assert!(given.sound && given.numbers.is_empty() && read.is_sound());
+        former.of_former();
+        assert!(former.is_sound());
+        for level in [0.5, 0.9, 0.97] {
+            let width = |widths: &Widths| widths.half_width(level, 1);
+            assert_eq!(width(&read).to_bits(), width(&widths).to_bits());
+            assert!(width(&former) > 0.0 && width(&former).is_finite());
+        }
     }
 }

@@ -7,13 +7,16 @@ use super::weights::is_size;
 
 /// Errors over which the mean of a phase is taken, and errors as large as those of all phases that it begins with.
 const MEMORY: f64 = 20.0;
-const SHRUNKEN: f64 = 4.0;
+const SHRUNKEN: f64 = 3.0;
 
 /// Decay of a difference of log likelihoods per error, its largest size, and their sum from which phases are distinguished, in
 /// terms of the root of the number of forecasts that overlap.
 const REMEMBER: f64 = 0.99;
 const FARTHEST: f64 = 3.0;
 const CLEAR: f64 = 2.0;
+
+/// Smallest mean of a phase.
+const SMALLEST: f64 = 1e-3;
 
 /// Longest season: a longer one repeats too rarely.
 const LONGEST: usize = 512;
@@ -93,7 +96,8 @@ impl Phases {
 
 /// Size of errors of this row's phase in units of the mean of all phases.
 fn factor(means: &[f64], counts: &[f64], at: usize) -> f64 {
-    let shrunken = |(mean, count): (&f64, &f64)| (count * mean + SHRUNKEN) / (count + SHRUNKEN);
+    // Scales are shrunk by their logarithms: a mean that leaves quiet phases as they are leaves the others too narrow.
+    let shrunken = |(mean, count): (&f64, &f64)| mean.max(SMALLEST).powf(count / (count + SHRUNKEN));
     let sum: f64 = means.iter().zip(counts).map(shrunken).sum();
     let place = at % means.len();
     shrunken((&means[place], &counts[place])) * means.len() as f64 / sum
@@ -115,5 +119,51 @@ impl State for Phases {
             widths.pass(pass);
             widths.pass_more(pass);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEASON: usize = 6;
+
+    /// Half-widths by phase after errors of these sizes, of which the one in row `outlier` is far larger.
+    fn half_widths(sizes: [f64; SEASON], outlier: Option<usize>) -> [Option<f64>; SEASON] {
+        let mut phases = Phases::default();
+        for t in 0..60 * SEASON {
+            let error = sizes[t % SEASON] * (0.7 * t as f64).sin();
+            let error = if outlier == Some(t) { 1e3 } else { error };
+            phases.learn(error, t, SEASON, 1, &Parameters::DEFAULT);
+        }
+        assert!(phases.is_sound());
+        std::array::from_fn(|at| phases.half_width(0.9, at, 1, 0.0))
+    }
+
+    #[test]
+    fn intervals_follow_the_phase_only_where_errors_clearly_depend_on_it() {
+        let of_phases = [0.2, 0.2, 1.0, 1.0, 1.0, 1.0];
+        let widths = half_widths(of_phases, None).map(|width| width.expect("errors depend on the phase"));
+        assert!(widths[..2].iter().all(|width| (0.15..0.4).contains(width)), "{widths:?}");
+        assert!(widths[2..].iter().all(|width| (0.8..1.3).contains(width)), "{widths:?}");
+        assert_eq!(half_widths([1.0; SEASON], None), [None; SEASON]);
+    }
+
+    #[test]
+    fn one_large_error_does_not_tell_phases_apart() {
+        assert_eq!(half_widths([1.0; SEASON], Some(30 * SEASON)), [None; SEASON]);
+    }
+
+    #[test]
+    fn another_season_and_another_trajectory_begin_without_errors() {
+        let mut phases = Phases::default();
+        for (season, first) in [(SEASON, 0), (4, 100)] {
+            for t in first..first + 50 {
+                phases.learn(1.0, t, season, 1, &Parameters::DEFAULT);
+            }
+            assert_eq!((phases.means.len(), phases.count), (season, 50.0));
+        }
+        phases.learn(1.0, 150, 0, 1, &Parameters::DEFAULT);
+        assert!(phases.means.is_empty() && phases.is_sound());
     }
 }
