@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import kernelstream as ks
 from kernelstream import datasets
 from kernelstream.forecasting import prequential_skill
 from kernelstream.koopman import find_period
+from modelbytes import pack, unpack
 
 HORIZONS = [1, 5, 20]
 
@@ -217,3 +219,22 @@ def test_intervals_are_normal_again_a_few_dozen_rows_after_a_change_of_level() -
         widths.append((ends[:, 1] - ends[:, 0]) / (2.0 * 1.645))
     mean = np.mean(widths, axis=0)
     assert (mean < 2.0).all() and (mean > 0.85).all(), mean
+
+
+def test_a_former_file_without_signed_errors_is_read(tmp_path: Path) -> None:
+    # Its intervals are those of the scores that it has, and it learns on.
+    t = np.arange(240)
+    noise = np.random.default_rng(0).normal(size=240)
+    values = (5.0 * np.sin(2 * np.pi * t / 12) + noise)[:, None]
+    model = ks.Forecaster((1, 6)).fit(values[:200])
+    path = tmp_path / "model.ks"
+    model.save(path)
+    config, arrays = unpack(path.read_bytes())
+    del arrays["candidates.errors"]
+    path.write_bytes(pack(config, arrays))
+    former = ks.load(path)
+    np.testing.assert_array_equal(former.forecast(), model.forecast())
+    widths = [np.diff(each.forecast_interval()).ravel() for each in (former, model)]
+    assert (widths[0] > 0.5 * widths[1]).all() and (widths[0] < 2.0 * widths[1]).all(), widths
+    former.partial_fit(values[200:], continued=True)
+    assert np.isfinite(former.forecast_interval()).all()

