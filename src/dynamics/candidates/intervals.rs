@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_in_units_of_the_scale_where_this_changes() {
-        let scale = |t: usize| if t / 50 % 2 == 0 { 0.02 } else { 1.0 };
+        let scale = |t: usize| if (t / 50).is_multiple_of(2) { 0.02 } else { 1.0 };
         let widths = learned((0..400).map(|t| scale(t) * even(t)));
         assert!(widths.kept.share_of_scaled(1) > 2.0 * SCALED, "{}", widths.kept.share_of_scaled(1));
     }
@@ -467,7 +467,7 @@ mod tests {
         let after = with(3, 2 * WITHIN);
         assert!(after.event.is_none() && after.next > 0.0);
         assert!((0.8..1.1).contains(&after.half_width(0.9, 1)), "{}", after.half_width(0.9, 1));
-        let large = |widths: &Widths| widths.kept.signed.iter().filter(|error| **error == 20.0).count();
+        let large = |widths: &Widths| widths.kept.signed.iter().filter(|error| **error > 19.0).count();
         assert_eq!([1, 3].map(|errors| large(&with(errors, 2 * WITHIN))), [1, 1]);
     }
 
