@@ -30,13 +30,24 @@ pub(super) struct FirstRows {
     values: Vec<[f64; 3]>,
 }
 
-impl FirstRows {
-    /// Learns these rows; `None` if they are too few, or the mean is as good.
-    pub fn of(sample: &Sample) -> Option<Self> {
+/// Ridge regression with the regularization of the least leave-one-out error.
+struct Line {
+    regularization: f64,
+    /// That error over the error of the mean: squared, mean of the outputs.
+    error: f64,
+    /// Coefficients (rows, outputs).
+    weights: Array2<f64>,
+    /// Rows less the center times the unit.
+    z: Array2<f64>,
+    means: Array1<f64>,
+    center: Array1<f64>,
+    unit: Array1<f64>,
+}
+
+impl Line {
+    /// Learns these rows; `None` if no column varies.
+    fn of(sample: &Sample) -> Option<Self> {
         let (n, d) = sample.x.dim();
-        if n < FEWEST {
-            return None;
-        }
         let center = sample.x.mean_axis(Axis(0))?;
         let mut z = &sample.x - &center;
         let deviation = z.map_axis(Axis(0), |column| (column.dot(&column) / n as f64).sqrt());
@@ -60,18 +71,36 @@ impl FirstRows {
         let of_mean: Vec<f64> = (centered.columns().into_iter())
             .map(|column| size(column) * (n as f64 / (n as f64 - 1.0)).powi(2))
             .collect();
-        let mut best: Option<(f64, Array2<f64>)> = None;
+        let mut best: Option<(f64, f64, Array2<f64>)> = None;
         for regularization in REGULARIZATIONS {
             let inverse = systems.solve(gram.as_ref(), regularization, identity.as_ref())?.to_owned();
             let weights = &inverse * &targets;
             let left = |c: usize| (0..n).map(|i| (weights[(i, c)] / inverse[(i, i)]).powi(2)).sum::<f64>();
             let share = |c: usize| if of_mean[c] > 0.0 { left(c) / of_mean[c] } else { 1.0 };
             let error = (0..of_mean.len()).map(share).sum::<f64>() / of_mean.len() as f64;
-            if error <= WORTH && best.as_ref().is_none_or(|(least, _)| error < *least) {
-                best = Some((error, Array2::from_shape_fn((n, of_mean.len()), |(i, c)| weights[(i, c)])));
+            if error.is_finite() && best.as_ref().is_none_or(|best| error < best.1) {
+                let weights = Array2::from_shape_fn((n, of_mean.len()), |(i, c)| weights[(i, c)]);
+                best = Some((regularization, error, weights));
             }
         }
-        let (_, weights) = best?;
+        let (regularization, error, weights) = best?;
+        Some(Self { regularization, error, weights, z, means, center, unit })
+    }
+}
+
+/// The regularization with which a linear function of these rows has the least leave-one-out error.
+pub(super) fn regularization_of_line(sample: &Sample) -> Option<f64> {
+    Line::of(sample).map(|line| line.regularization)
+}
+
+impl FirstRows {
+    /// Learns these rows; `None` if they are too few, or the mean is as good.
+    pub fn of(sample: &Sample) -> Option<Self> {
+        if sample.x.nrows() < FEWEST {
+            return None;
+        }
+        let Line { weights, z, means, center, unit, .. } =
+            Line::of(sample).filter(|line| line.error <= WORTH)?;
         let slopes = weights.t().dot(&z) * &unit;
         let value = |c: usize| {
             let (least, most) = (sample.y.column(c).iter())
@@ -79,7 +108,7 @@ impl FirstRows {
             let half = 0.5 * (most - least);
             [means[c] + INTERCEPT * weights.column(c).sum(), least - half, most + half]
         };
-        let values = (0..of_mean.len()).map(value).collect();
+        let values = (0..means.len()).map(value).collect();
         Some(Self { center, slopes, values })
     }
 

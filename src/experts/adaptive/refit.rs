@@ -324,8 +324,13 @@ impl State {
         let params = &spec.params.refits;
         let number = self.n_refits + 1;
         let whole = self.buffer.is_whole();
-        let Prepared { members, sample, has_exact } = prepared;
-        let (mut new, made): (Vec<Member>, Vec<_>) = members.into_iter().unzip();
+        let Prepared { members, sample, in_order, has_exact } = prepared;
+        let (mut new, mut shuffled, mut made) = (Vec::new(), Vec::new(), Vec::new());
+        for each in members {
+            new.push(each.member);
+            shuffled.push(each.shuffled);
+            made.push(each.in_order);
+        }
         for member in new.iter_mut().filter(|member| member.forgetting() >= 1.0) {
             // The exact expert stores rows that are mistaken: where labels come in runs, those of the latest run.
             member.lasts = whole && !member.is_exact();
@@ -362,24 +367,13 @@ impl State {
         self.members.extend(new);
         self.mixtures = self.new_mixtures(self.outputs());
         self.lasting = self.new_mixtures(self.outputs());
-        if whole {
-            self.weigh_lasting(first, &made, &sample);
+        if let Some(sample) = &in_order {
+            let state = (&mut self.mixtures[..], &mut Calibration::by_prediction(self.mean.len()));
+            weigh(first, &made, sample, state);
         }
-    }
-
-    /// Updates the mixture of lasting experts by the prequential predictions of the new ones (from index `first` on) in
-    /// the second half of a shuffled sample of all rows.
-    fn weigh_lasting(&mut self, first: usize, made: &[Option<Answers>], sample: &Sample) {
-        let absent = Answers::of_none(sample.y.dim());
-        let mut round = Round::default();
-        self.lasting_calibration = Calibration::by_prediction(self.outputs());
-        for ((i, c), target) in sample.y.indexed_iter().skip(sample.y.len() / 2) {
-            let answers =
-                (0..self.members.len()).map(|e| e.checked_sub(first).and_then(|e| made.get(e)?.as_ref()));
-            let answers = answers.map(|answers| answers.unwrap_or(&absent));
-            let state = (&mut self.lasting[c], &mut self.lasting_calibration);
-            let target = (*target, |_| *target, sample.weights[i]);
-            round.learn((i, c), answers, target, state, &mut Prequential::default());
+        if whole {
+            self.lasting_calibration = Calibration::by_prediction(self.outputs());
+            weigh(first, &shuffled, &sample, (&mut self.lasting, &mut self.lasting_calibration));
         }
     }
 
@@ -445,5 +439,23 @@ impl State {
         if kept.contains(&true) && kept.contains(&false) {
             self.keep(&kept);
         }
+    }
+}
+
+/// Updates mixtures by the prequential predictions of new experts (from index `first` on) in the second half of a sample.
+/// Those before them, which have learned its rows, are not weighed.
+fn weigh(
+    first: usize,
+    made: &[Option<Answers>],
+    sample: &Sample,
+    (mixtures, calibration): (&mut [Mixture], &mut Calibration),
+) {
+    let absent = Answers::of_none(sample.y.dim());
+    let mut round = Round::default();
+    for ((i, c), target) in sample.y.indexed_iter().skip(sample.y.len() / 2) {
+        let before = std::iter::repeat_n(&absent, first);
+        let answers = before.chain(made.iter().map(|made| made.as_ref().unwrap_or(&absent)));
+        let target = (*target, |_| *target, sample.weights[i]);
+        round.learn((i, c), answers, target, (&mut mixtures[c], calibration), &mut Prequential::default());
     }
 }

@@ -13,6 +13,7 @@ use ndarray::{Array2, s};
 use super::AdaptiveSpec;
 use super::agop::{Gradients, mapped};
 use super::buffer::{Sample, spread};
+use super::first_rows::regularization_of_line;
 use super::metrics::{Candidate, Kind, Metrics};
 use super::params::{AdaptiveParams, SelectionParams};
 use super::preprocessing::{Column, Preprocessing, Transform, columns, transformed};
@@ -175,13 +176,16 @@ fn of_equal_weight(
     Ok(Arc::new(Preprocessing::new(columns, metric)?))
 }
 
-/// Setting of the linear expert: all columns have equal weight.
+/// Setting of the linear expert: all columns have equal weight. Few rows choose its regularization, which hardly matters for
+/// many.
 pub(super) fn linear_setting(sample: &Sample, params: &AdaptiveParams) -> Result<Setting> {
     let scale = Some(1.0 / sample.x.ncols() as f64);
+    let chosen =
+        (sample.x.nrows() < params.metrics.min_rows).then(|| regularization_of_line(sample)).flatten();
     Ok(Setting {
         preprocessing: of_equal_weight(Transform::Standard, sample, params)?,
         kernel: KernelSpec::Polynomial { degree: 1, scale, offset: 1.0 },
-        regularization: params.selection.regularizations[0],
+        regularization: chosen.unwrap_or(params.selection.regularizations[0]),
     })
 }
 

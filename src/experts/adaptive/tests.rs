@@ -846,7 +846,7 @@ fn experts_prepared_ahead_are_those_of_the_sample_and_of_the_rows_since() {
         let gradients = Some(agop::Gradients { x: points, slopes, leading });
         let task = model.known().unwrap().task(sample, gradients, (false, 972), &model.spec);
         let prepared = task.prepare().unwrap();
-        let mut expected: Vec<Member> = prepared.members.into_iter().map(|(member, _)| member).collect();
+        let mut expected: Vec<Member> = prepared.members.into_iter().map(|each| each.member).collect();
         model.learn(x.slice(s![810.., ..]), y.slice(s![810.., ..])).unwrap();
         let state = model.known().unwrap();
         assert_eq!((state.n_refits, state.began), (5, 972));

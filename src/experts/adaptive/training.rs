@@ -37,12 +37,23 @@ pub(super) struct Task {
     pub spec: AdaptiveSpec,
 }
 
+/// An expert that has learned the sample of a refit.
+#[derive(Clone, Debug)]
+pub(super) struct Trained {
+    pub member: Member,
+    /// Its predictions of the shuffled sample, which only those without forgetting learn.
+    pub shuffled: Option<Answers>,
+    /// Predictions of the sample in its order, by an equal expert that learned it so; only in the first `cell_rows` rows.
+    pub in_order: Option<Answers>,
+}
+
 /// Experts of a refit that have learned its sample.
 #[derive(Clone, Debug)]
 pub(super) struct Prepared {
-    /// Each with its predictions of the shuffled sample, which only those without forgetting learn.
-    pub members: Vec<(Member, Option<Answers>)>,
+    pub members: Vec<Trained>,
+    /// The sample shuffled, and in the first `cell_rows` rows in its order.
     pub sample: Sample,
+    pub in_order: Option<Sample>,
     /// Whether there is an exact one.
     pub has_exact: bool,
 }
@@ -54,7 +65,8 @@ impl Task {
         let params = &spec.params.refits;
         let settings = unless_interrupted(select(sample, gradients.as_ref(), spec))?;
         let Some(settings) = settings else {
-            return Ok(Prepared { members: Vec::new(), sample: sample.selected(&[]), has_exact: false });
+            let sample = sample.selected(&[]);
+            return Ok(Prepared { members: Vec::new(), sample, in_order: None, has_exact: false });
         };
         let mut chosen = members(self.age, spec, &settings);
         let mut of_latest = Vec::new();
@@ -95,11 +107,26 @@ impl Task {
         // Experts without forgetting learn the sample shuffled, so that stored points do not depend on its order.
         let order = permutation(sample.x.nrows(), *number);
         let shuffled = sample.selected(&order);
-        let steady = learned(steady, &views.select(&order), &shuffled)?;
-        let forgetful = learned(forgetful, &views, sample)?;
-        let steady = steady.into_iter().map(|(member, made)| (member, Some(made)));
-        let members = steady.chain(forgetful.into_iter().map(|(member, _)| (member, None))).collect();
-        Ok(Prepared { members, sample: shuffled, has_exact: rough.is_some() })
+        // A mean of all experts would be worse than most of them, and few rows are to come until the next refit.
+        let is_early = self.age < params.cell_rows;
+        let in_order = if is_early {
+            learned(steady.clone(), &views, sample)?
+                .into_iter()
+                .map(|each| each.map(|(_, made)| made))
+                .collect()
+        } else {
+            vec![None; steady.len()]
+        };
+        let steady = learned(steady, &views.select(&order), &shuffled)?.into_iter().zip(in_order);
+        let steady = steady.filter_map(|(each, in_order)| {
+            each.map(|(member, made)| Trained { member, shuffled: Some(made), in_order })
+        });
+        let forgetful = learned(forgetful, &views, sample)?.into_iter().flatten();
+        let forgetful =
+            forgetful.map(|(member, made)| Trained { member, shuffled: None, in_order: Some(made) });
+        let members = steady.chain(forgetful).collect();
+        let in_order = is_early.then(|| sample.clone());
+        Ok(Prepared { members, sample: shuffled, in_order, has_exact: rough.is_some() })
     }
 
     /// Whether it adds an exact expert: for labels, in the first `cell_rows` rows. That stays until two refits later, unless
@@ -113,8 +140,8 @@ impl Task {
 impl Prepared {
     /// Learns further rows. An expert that fails is dropped.
     pub fn learn(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>) {
-        let views = Views::of(self.members.iter().map(|(member, _)| member.preprocessing()), x);
-        self.members.retain_mut(|(member, _)| member.learn(&views, y, Some(weights)).is_ok());
+        let views = Views::of(self.members.iter().map(|each| each.member.preprocessing()), x);
+        self.members.retain_mut(|each| each.member.learn(&views, y, Some(weights)).is_ok());
     }
 }
 
@@ -142,8 +169,12 @@ fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(
     all
 }
 
-/// Trains experts on a sample. Returns those that did not fail, each with its prequential predictions.
-fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<Vec<(Member, Answers)>> {
+/// Trains experts on a sample. Returns each with its prequential predictions, `None` for one that fails.
+fn learned(
+    mut members: Vec<Member>,
+    views: &Views,
+    sample: &Sample,
+) -> Result<Vec<Option<(Member, Answers)>>> {
     let mut made = vec![Some(Answers::zeros(sample.y.dim())); members.len()];
     let learn = |views: &Views,
                  sample: &Sample,
@@ -168,7 +199,7 @@ fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<V
             learn(&views.select(&rows), &sample.selected(&rows), &mut members, &mut made, &rows)?;
         }
     }
-    Ok(members.into_iter().zip(made).filter_map(|(member, made)| made.map(|made| (member, made))).collect())
+    Ok(members.into_iter().zip(made).map(|(member, made)| made.map(|made| (member, made))).collect())
 }
 
 /// `None` for errors, except for an interrupt, which is returned.
