@@ -10,7 +10,7 @@ use super::buffer::Sample;
 use crate::linalg::{Systems, from_array};
 
 /// Fewest rows from which more than a mean is learned.
-const FEWEST: usize = 4;
+pub(super) const FEWEST: usize = 4;
 
 /// Regularizations, for similarities of 1 of a row with itself on average.
 const REGULARIZATIONS: [f64; 5] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0];
@@ -19,7 +19,7 @@ const REGULARIZATIONS: [f64; 5] = [1e-4, 1e-3, 1e-2, 1e-1, 1.0];
 const INTERCEPT: f64 = 1e4;
 
 /// Its squared leave-one-out error must be at most this share of that of the mean.
-const WORTH: f64 = 0.5;
+pub(super) const WORTH: f64 = 0.5;
 
 /// A linear function of a row for each output.
 pub(super) struct FirstRows {

@@ -104,7 +104,13 @@ impl Member {
             let loss_driven = loss.is_margin() && shape.forgetting >= 1.0;
             let tolerance = params.tolerance;
             let basis = BasisSpec::Ald { tolerance, max_size, loss_driven };
-            (basis, learner(loss, regularization, shape.forgetting))
+            let mut learner = learner(loss, regularization, shape.forgetting);
+            // A line goes on beyond the targets of few rows; columns are clipped.
+            if let (true, LearnerSpec::Ridge(ridge)) = (is_linear(&setting.kernel), &mut learner) {
+                ridge.clip =
+                    views.through(&setting.preprocessing).nrows() <= setting.preprocessing.width() + 1;
+            }
+            (basis, learner)
         };
         let spec = ModelSpec { kernel: setting.kernel.clone(), basis, learner };
         let partition = Partition::of(views.through(&setting.preprocessing), shape.cells, params.cell_rounds);
@@ -388,8 +394,12 @@ impl Member {
 /// Prior variance of what is unexplained, in units of the noise.
 fn open(spec: &ModelSpec, params: &MemberParams) -> f64 {
     let (loss, regularization, _) = of_learner(&spec.learner);
-    let is_linear = matches!(spec.kernel, KernelSpec::Polynomial { degree: 1, .. });
-    if is_linear { 0.0 } else { of_loss(loss, params.residual_variance) / regularization }
+    if is_linear(&spec.kernel) { 0.0 } else { of_loss(loss, params.residual_variance) / regularization }
+}
+
+/// Whether it is that of the linear expert.
+fn is_linear(kernel: &KernelSpec) -> bool {
+    matches!(kernel, KernelSpec::Polynomial { degree: 1, .. })
 }
 
 /// Loss, regularization and forgetting of the result of [`learner`].

@@ -1,12 +1,14 @@
 //! Refits: when they happen, which experts they add, and which experts are dropped.
 
 use std::cell::LazyCell;
+use std::ops::Range;
 
 use ndarray::{Array2, Array3, ArrayView2, Axis};
 
 use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
+use super::first_rows::{FEWEST, WORTH};
 use super::member::Member;
 use super::order::{Movement, differ, distance, hardly_varied};
 use super::params::{OrderParams, RefitParams};
@@ -15,8 +17,8 @@ use super::preprocessing::Transform;
 use super::state::{Pending, State};
 use super::training::{Prepared, Task, rows_of_width, unless_interrupted};
 use crate::error::{Error, Result};
-use crate::experts::Mixture;
 use crate::experts::answers::{Answers, Round};
+use crate::experts::{Mixture, MixtureSpec};
 use crate::interrupt::unwatched;
 use crate::online::drift::{Drift, Verdict};
 use crate::uncertainty::{Calibration, Prequential};
@@ -368,13 +370,56 @@ impl State {
         self.mixtures = self.new_mixtures(self.outputs());
         self.lasting = self.new_mixtures(self.outputs());
         if let Some(sample) = &in_order {
-            let state = (&mut self.mixtures[..], &mut Calibration::by_prediction(self.mean.len()));
-            weigh(first, &made, sample, state);
+            self.weigh_next(first, &made, sample);
         }
         if whole {
             self.lasting_calibration = Calibration::by_prediction(self.outputs());
-            weigh(first, &shuffled, &sample, (&mut self.lasting, &mut self.lasting_calibration));
+            let state = (&mut self.lasting[..], &mut self.lasting_calibration);
+            weigh(first, &shuffled, &sample, state, |_| true);
         }
+    }
+
+    /// Weights of the new experts (from index `first` on) from their prequential predictions of a sample in its order. A mean
+    /// of all of them would be worse than most, and few rows are to come until the next refit.
+    fn weigh_next(&mut self, first: usize, made: &[Option<Answers>], sample: &Sample) {
+        let rows = later_rows(sample).len();
+        let is_known: Vec<bool> = (0..self.outputs())
+            .map(|c| {
+                if self.loss.is_margin() {
+                    // A label that hardly occurs shows nothing.
+                    let of_label = later_rows(sample).filter(|i| sample.y[(*i, c)] > 0.0).count();
+                    of_label.min(rows - of_label) >= FEWEST
+                } else {
+                    rows as u64 >= self.params.refits.first_rows || self.one_leads(c, made, sample)
+                }
+            })
+            .collect();
+        // Regrets to a mean of all experts are no longer large to one of the best: they are added up until they change
+        // little, and count as those of one pass.
+        let passes = match self.mixture {
+            MixtureSpec::Polynomial => self.params.refits.min_rows.div_ceil(rows.max(1) as u64).max(1),
+            MixtureSpec::FixedShare => 1,
+        };
+        let calibration = &mut Calibration::by_prediction(self.outputs());
+        for _ in 0..passes {
+            weigh(first, made, sample, (&mut self.mixtures, calibration), |c| is_known[c]);
+        }
+        self.mixtures.iter_mut().for_each(|mixture| mixture.fade((passes as f64).recip()));
+    }
+
+    /// Whether the squared error of the best of these experts is so far below that of their mean that it is not by chance,
+    /// in the few rows of the first refit: of experts that know as little, the mean is best.
+    fn one_leads(&self, c: usize, made: &[Option<Answers>], sample: &Sample) -> bool {
+        let all: Vec<&Answers> = made.iter().flatten().collect();
+        let equal = Mixture::new(self.mixture, self.loss, all.len());
+        let mut round = Round::default();
+        let (mut of_mean, mut of_each) = (0.0, vec![0.0; all.len()]);
+        for i in later_rows(sample) {
+            let error = |made: f64| sample.weights[i] * (made - sample.y[(i, c)]).powi(2);
+            of_mean += error(round.mix((i, c), all.iter().copied(), &equal).made);
+            round.parts().zip(&mut of_each).for_each(|((made, _), sum)| *sum += error(made));
+        }
+        of_each.into_iter().fold(f64::INFINITY, f64::min) <= WORTH * of_mean
     }
 
     /// Whether the relation drifts: experts with short memory have most of the weight.
@@ -449,13 +494,27 @@ fn weigh(
     made: &[Option<Answers>],
     sample: &Sample,
     (mixtures, calibration): (&mut [Mixture], &mut Calibration),
+    is_weighed: impl Fn(usize) -> bool,
 ) {
     let absent = Answers::of_none(sample.y.dim());
     let mut round = Round::default();
-    for ((i, c), target) in sample.y.indexed_iter().skip(sample.y.len() / 2) {
-        let before = std::iter::repeat_n(&absent, first);
-        let answers = before.chain(made.iter().map(|made| made.as_ref().unwrap_or(&absent)));
-        let target = (*target, |_| *target, sample.weights[i]);
-        round.learn((i, c), answers, target, (&mut mixtures[c], calibration), &mut Prequential::default());
+    for ((i, c), target) in sample.y.indexed_iter().skip(later_rows(sample).start * sample.y.ncols()) {
+        if is_weighed(c) {
+            let before = std::iter::repeat_n(&absent, first);
+            let answers = before.chain(made.iter().map(|made| made.as_ref().unwrap_or(&absent)));
+            let target = (*target, |_| *target, sample.weights[i]);
+            round.learn(
+                (i, c),
+                answers,
+                target,
+                (&mut mixtures[c], calibration),
+                &mut Prequential::default(),
+            );
+        }
     }
+}
+
+/// The second half of a sample.
+fn later_rows(sample: &Sample) -> Range<usize> {
+    sample.y.nrows() / 2..sample.y.nrows()
 }

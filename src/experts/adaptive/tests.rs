@@ -973,3 +973,22 @@ fn each_mechanism_can_be_left_out() {
         assert!((0..8).all(|other| found[other] == (other != place)), "{mechanism:?}: {found:?}");
     }
 }
+
+#[test]
+fn few_rows_of_a_line_are_not_answered_by_a_mean_of_all_experts() {
+    let error = |rows: usize, d: usize| {
+        let errors = (0..5).map(|seed| {
+            let x = Array2::from_shape_fn((600, d), |(i, k)| normal(seed, (i * d + k) as u64));
+            let y = Array2::from_shape_fn((600, 1), |(i, _)| x[(i, 0)] + 0.1 * normal(90 + seed, i as u64));
+            let mut model = AdaptiveSpec::default().build().unwrap();
+            model.learn(x.slice(s![..rows, ..]), y.slice(s![..rows, ..])).unwrap();
+            let off =
+                model.predict(x.slice(s![200.., ..])).unwrap().column(0).to_owned() - x.slice(s![200.., 0]);
+            (off.dot(&off) / 400.0).sqrt()
+        });
+        errors.sum::<f64>() / 5.0
+    };
+    // With equal weights 0.45, 0.26 and 0.15.
+    let found = [error(12, 3), error(36, 3), error(108, 3)];
+    assert!(found[0] < 0.36 && found[1] < 0.17 && found[2] < 0.11, "{found:?}");
+}
