@@ -107,8 +107,8 @@ impl Member {
             let mut learner = learner(loss, regularization, shape.forgetting);
             // A line goes on beyond the targets of few rows; columns are clipped.
             if let (true, LearnerSpec::Ridge(ridge)) = (is_linear(&setting.kernel), &mut learner) {
-                ridge.clip =
-                    views.through(&setting.preprocessing).nrows() <= setting.preprocessing.width() + 1;
+                let rows = views.through(&setting.preprocessing).nrows();
+                ridge.clip = rows < 2 * (setting.preprocessing.width() + 1);
             }
             (basis, learner)
         };

@@ -17,8 +17,8 @@ use super::preprocessing::Transform;
 use super::state::{Pending, State};
 use super::training::{Prepared, Task, rows_of_width, unless_interrupted};
 use crate::error::{Error, Result};
+use crate::experts::Mixture;
 use crate::experts::answers::{Answers, Round};
-use crate::experts::{Mixture, MixtureSpec};
 use crate::interrupt::unwatched;
 use crate::online::drift::{Drift, Verdict};
 use crate::uncertainty::{Calibration, Prequential};
@@ -382,7 +382,14 @@ impl State {
     /// Weights of the new experts (from index `first` on) from their prequential predictions of a sample in its order. A mean
     /// of all of them would be worse than most, and few rows are to come until the next refit.
     fn weigh_next(&mut self, first: usize, made: &[Option<Answers>], sample: &Sample) {
-        let rows = later_rows(sample).len();
+        let later = later_rows(sample);
+        let rows = later.len();
+        // Of rows in an order the next ones are elsewhere: what was best of those before tells little.
+        let halves = [later.clone(), 0..later.start].map(|half| sample.selected(&half.collect::<Vec<_>>()));
+        let chance = BY_CHANCE * (2.0 / later.start.max(1) as f64).sqrt();
+        if differ(&halves[0], &halves[1], chance) {
+            return;
+        }
         let is_known: Vec<bool> = (0..self.outputs())
             .map(|c| {
                 if self.loss.is_margin() {
@@ -394,17 +401,8 @@ impl State {
                 }
             })
             .collect();
-        // Regrets to a mean of all experts are no longer large to one of the best: they are added up until they change
-        // little, and count as those of one pass.
-        let passes = match self.mixture {
-            MixtureSpec::Polynomial => self.params.refits.min_rows.div_ceil(rows.max(1) as u64).max(1),
-            MixtureSpec::FixedShare => 1,
-        };
         let calibration = &mut Calibration::by_prediction(self.outputs());
-        for _ in 0..passes {
-            weigh(first, made, sample, (&mut self.mixtures, calibration), |c| is_known[c]);
-        }
-        self.mixtures.iter_mut().for_each(|mixture| mixture.fade((passes as f64).recip()));
+        weigh(first, made, sample, (&mut self.mixtures, calibration), |c| is_known[c]);
     }
 
     /// Whether the squared error of the best of these experts is so far below that of their mean that it is not by chance,
@@ -486,6 +484,9 @@ impl State {
         }
     }
 }
+
+/// Standard errors of the difference of the means of two halves of a sample, beyond which its rows come in an order.
+const BY_CHANCE: f64 = 3.0;
 
 /// Updates mixtures by the prequential predictions of new experts (from index `first` on) in the second half of a sample.
 /// Those before them, which have learned its rows, are not weighed.
