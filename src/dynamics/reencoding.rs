@@ -49,6 +49,9 @@ impl Reencoding {
             return Err(Error::Inputs);
         }
         let last = steps.iter().copied().max().unwrap_or(0);
+        let mut places: Vec<usize> = (0..steps.len()).collect();
+        places.sort_by_key(|place| steps[*place]);
+        let mut places = &places[..];
         let mut out = Array3::zeros((steps.len(), x.nrows(), x.ncols()));
         let mut refused = Array2::from_elem((steps.len(), x.nrows()), false);
         let (mut from, mut at, mut lost) = (x.to_owned(), 0, vec![false; x.nrows()]);
@@ -56,15 +59,18 @@ impl Reencoding {
             check()?;
             let part = if self.every == 0 { last } else { self.every.min(last - at) };
             let ends = at + part < last;
-            let wanted = |n: usize| steps.contains(&(at + n));
+            let (due, later) = places.split_at(places.partition_point(|place| steps[*place] <= at + part));
+            places = later;
             let of_delays = if self.is_one_delay { part.min(blocks) } else { 1 };
-            let asked: Vec<usize> =
-                (1..=part).filter(|n| wanted(*n) || ends && *n + of_delays > part).collect();
+            let latest = if ends { part + 1 - of_delays..part + 1 } else { 0..0 };
+            let mut asked: Vec<usize> = due.iter().map(|place| steps[*place] - at).chain(latest).collect();
+            asked.sort_unstable();
+            asked.dedup();
             let ahead = operator.forecast_unbounded(from.view(), &asked, truncation)?;
-            for (i, n) in steps.iter().enumerate() {
-                if let Some(place) = n.checked_sub(at).and_then(|n| asked.iter().position(|one| *one == n)) {
-                    out.index_axis_mut(Axis(0), i).assign(&ahead.index_axis(Axis(0), place));
-                    refused.row_mut(i).iter_mut().zip(&lost).for_each(|(to, lost)| *to = *lost);
+            for place in due {
+                if let Ok(made) = asked.binary_search(&(steps[*place] - at)) {
+                    out.index_axis_mut(Axis(0), *place).assign(&ahead.index_axis(Axis(0), made));
+                    refused.row_mut(*place).iter_mut().zip(&lost).for_each(|(to, lost)| *to = *lost);
                 }
             }
             at += part;
@@ -181,6 +187,11 @@ impl Dynamics {
         lost.zip_mut_with(&self.beyond(scaled.view(), &ahead, steps), |lost, beyond| *lost |= beyond);
         for ((n, row), lost) in lost.indexed_iter_mut() {
             *lost |= ahead.slice(s![n, row, ..]).iter().any(|value| !value.is_finite());
+        }
+        // A forecast does not return to states that came from others.
+        for mut lost in lost.columns_mut() {
+            let first = steps.iter().zip(&lost).filter(|(_, lost)| **lost).map(|(n, _)| *n).min();
+            lost.iter_mut().zip(steps).for_each(|(lost, n)| *lost = first.is_some_and(|first| *n >= first));
         }
         let mut out = self.states(ahead);
         let any = lost.iter().any(|lost| *lost);
@@ -363,7 +374,14 @@ mod tests {
         let mut doubling = DynamicsSpec::default();
         doubling.operator.kernel =
             crate::kernel::KernelSpec::Polynomial { degree: 2, scale: None, offset: 1.0 };
-        let model = learned(&doubling, &[growing])?;
+        let mut model = learned(&doubling, &[growing])?;
+        model.reencoding = Reencoding { every: 1, is_one_delay: false };
+        let steps = [3, 30, 20];
+        let near = Array2::from_elem((1, 1), 3.0);
+        let (made, left) = model.forecast_and_judge(near.view(), &steps, Truncation::default())?;
+        let (powers, _) = model.forecast_by_powers(near.view(), &steps, Truncation::default())?;
+        assert!(left);
+        assert_eq!(made.slice(s![1.., .., ..]), powers.slice(s![1.., .., ..]));
         let last = Array2::from_elem((1, 1), 1e6);
         let by = Reencoding { every: 1, is_one_delay: false };
         let made = model.forecast_by(last.view(), &[100_000], Truncation::default(), by);

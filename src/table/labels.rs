@@ -353,7 +353,7 @@ impl Labels {
         (codes, signs): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
         weights: Option<ArrayView1<'_, f64>>,
     ) {
-        let mut odds = Vec::with_capacity(scores.ncols());
+        let mut odds = Vec::new();
         for (i, (mut scores, signs)) in scores.rows_mut().into_iter().zip(signs.rows()).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
             odds.clear();

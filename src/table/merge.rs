@@ -69,13 +69,13 @@ impl<M: AsModel> Table<M> {
                     "balanced weights of classes depend on the rows before; give each class a weight of its own",
                 ))
             }
-            Some(labels)
-                if matches!(labels.spec().link, Some(Link::Calibrated | Link::CalibratedLogistic)) =>
-            {
-                Err(Error::merge(
-                    "how probabilities are calibrated depends on the rows before; choose another link",
-                ))
-            }
+            Some(labels) if labels.spec().link == Some(Link::CalibratedLogistic) => Err(Error::merge(
+                "steps on the logistic loss, and how their log-odds are calibrated, depend on the order of the rows; a \
+                 single model of ridge adds up, and so do its classes",
+            )),
+            Some(labels) if labels.spec().link == Some(Link::Calibrated) => Err(Error::merge(
+                "how probabilities are calibrated depends on the rows before; choose another link",
+            )),
             _ => Ok(()),
         }
     }

@@ -3,11 +3,11 @@
 
 use faer::linalg::solvers::Solve as _;
 use faer::{Col, Mat};
-use kernelstream::{AnyModel, Model as _, Persist as _};
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::{GaussNewtonSpec, LearnerSpec, Loss, OnlineNewtonSpec};
 use kernelstream::stream::{AnyStream, ModelSpec};
+use kernelstream::{AnyModel, Model as _, Persist as _};
 use ndarray::{Array1, Array2};
 use serde_json::{Value, json};
 

@@ -139,6 +139,7 @@ impl Horizon {
     /// The next row is followed but not learned.
     pub fn only_follow(&mut self, parameters: &Parameters) {
         self.widths.iter_mut().for_each(|widths| widths.without_events(parameters));
+        self.phases.without_events(parameters);
     }
 
     /// What former files do not have.

@@ -121,6 +121,8 @@ impl Widths {
             }
         }
         self.kept.learn(error, given, rows, parameters);
+        // Errors that were forgotten are counted no longer.
+        self.next = self.next.min(self.kept.count + parameters.errors as f64);
         let Some(mut event) = self.event.take() else { return };
         event.held.push(error);
         // In larger noise, several in succession are rarely below this quantile.
@@ -139,7 +141,9 @@ impl Widths {
     }
 
     pub fn is_sound(&self) -> bool {
-        let is_event = |event: &Event| event.before.is_sound() && is_size(event.usual);
+        let is_event = |event: &Event| {
+            event.before.is_sound() && is_size(event.usual) && event.held.iter().all(|error| is_error(*error))
+        };
         self.kept.is_sound() && self.event.as_deref().is_none_or(is_event) && is_size(self.next)
     }
 
@@ -171,7 +175,7 @@ impl Widths {
     /// Errors of a former file: their absolute values in units of their present scale.
     pub fn of_former(&mut self) {
         let kept = &mut self.kept;
-        kept.signed = kept.scores.iter().map(|score| score * kept.size).collect();
+        kept.signed = kept.scores.iter().map(|score| (score * kept.size).min(f64::MAX.sqrt())).collect();
         kept.count = kept.signed.len() as f64;
         kept.sort();
     }
@@ -324,7 +328,9 @@ impl Errors {
         let sorted = &self.sorted[way];
         let Some((largest, _)) = sorted.last() else { return 0.0 };
         let weight = |arrived: f64| (arrived / self.count.max(1.0)).powi(2);
-        let sum: f64 = sorted.iter().map(|(_, arrived)| weight(*arrived)).sum();
+        // The sum of the weights of the latest errors.
+        let (n, all) = (sorted.len() as f64, self.count.max(1.0));
+        let sum = n - n * (n - 1.0) / all + (n - 1.0) * n * (2.0 * n - 1.0) / (6.0 * all * all);
         let position = level.max(0.0) * sum;
         if position >= sum {
             // Beyond the largest error: extrapolated like Gaussian tails.
@@ -388,12 +394,17 @@ impl Errors {
         self.offsets.len() == LEVELS.len()
             && self.offsets.iter().zip(bounds).all(|(offset, most)| offset.abs() <= most)
             && self.scores.iter().chain(&numbers).all(|value| is_size(*value))
-            && self.signed.iter().all(|error| error.is_finite() && error.abs() <= f64::MAX.sqrt())
+            && self.signed.iter().all(|error| is_error(*error))
             && self.signed.len() == self.scores.len()
             && self.count >= self.signed.len() as f64
             && self.count < 9e15
             && (self.scores.is_empty() || self.mass >= 1.0)
     }
+}
+
+/// Whether it may be an error that was learned.
+fn is_error(error: f64) -> bool {
+    error.abs() <= f64::MAX.sqrt()
 }
 
 /// With few errors, quantile and scale are themselves uncertain.

@@ -181,8 +181,15 @@ impl Candidates {
         self.series = all;
     }
 
-    /// Appends a row, a state and its inputs: compares its forecasts with it, and learns nothing else from it.
-    pub fn advance(&mut self, row: &[f64]) {
+    /// Appends a row of a history, a state and its inputs: compares its forecasts with it, and learns nothing else from it.
+    pub fn advance_history(&mut self, row: &[f64]) {
+        self.series.iter_mut().for_each(|series| series.only_follow(&self.parameters));
+        self.advance(row);
+    }
+
+    /// Appends a row that is learned, or estimated between such: compares its forecasts with it, and learns nothing else
+    /// from it.
+    fn advance(&mut self, row: &[f64]) {
         self.push(row);
         let mut all = std::mem::take(&mut self.series);
         for (own, series) in all.iter_mut().enumerate() {

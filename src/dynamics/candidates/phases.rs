@@ -15,8 +15,9 @@ const REMEMBER: f64 = 0.99;
 const FARTHEST: f64 = 3.0;
 const CLEAR: f64 = 2.0;
 
-/// Smallest mean of a phase.
+/// Smallest mean of a phase, and largest: those of learned errors are at most a few times that of all.
 const SMALLEST: f64 = 1e-3;
+const LARGEST: f64 = 1e3;
 
 /// Longest season: a longer one repeats too rarely.
 const LONGEST: usize = 512;
@@ -39,6 +40,13 @@ impl Phases {
     /// Another trajectory begins, whose phases are not known.
     pub fn forget(&mut self) {
         *self = Self::default();
+    }
+
+    /// The next rows are followed, but not learned.
+    pub fn without_events(&mut self, parameters: &Parameters) {
+        if let Some(widths) = &mut self.widths {
+            widths.without_events(parameters);
+        }
     }
 
     /// Learns the error of a forecast of row `at`, in a series with a season of this length.
@@ -90,6 +98,7 @@ impl Phases {
             && self.means.len() == self.counts.len()
             && self.widths.is_some() != self.means.is_empty()
             && numbers.into_iter().all(|value| is_size(*value))
+            && self.means.iter().all(|mean| *mean <= LARGEST)
             && self.gain.abs() <= FARTHEST / (1.0 - REMEMBER) + 1.0
     }
 }

@@ -178,10 +178,14 @@ impl Series {
         self.search = self.count.max(FEWEST);
     }
 
+    /// The next rows are followed, but not learned.
+    pub fn only_follow(&mut self, parameters: &Parameters) {
+        self.horizons.iter_mut().for_each(|horizon| horizon.only_follow(parameters));
+    }
+
     /// Follows the latest row of the histories: forecasts of it are compared with it, so that weights and errors are those
     /// of these rows, but nothing else is learned from it.
     pub fn advance(&mut self, common: &Common<'_>) {
-        self.horizons.iter_mut().for_each(|horizon| horizon.only_follow(common.parameters));
         self.compare(common, None);
         let (history, parameters) = (&common.histories[common.own], common.parameters);
         let now = history.len() - 1;

@@ -105,7 +105,8 @@ impl Member {
             let tolerance = params.tolerance;
             let basis = BasisSpec::Ald { tolerance, max_size, loss_driven };
             let mut learner = learner(loss, regularization, shape.forgetting);
-            // A line goes on beyond the targets of few rows; columns are clipped.
+            // Fewer than two rows a coefficient do not determine a line, whose values are then kept within the range of
+            // targets; with more it may extrapolate, as far as columns, which are clipped, do.
             if let (true, LearnerSpec::Ridge(ridge)) = (is_linear(&setting.kernel), &mut learner) {
                 let rows = views.through(&setting.preprocessing).nrows();
                 ridge.clip = rows < 2 * (setting.preprocessing.width() + 1);

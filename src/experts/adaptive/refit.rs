@@ -384,7 +384,7 @@ impl State {
     fn weigh_next(&mut self, first: usize, made: &[Option<Answers>], sample: &Sample) {
         let later = later_rows(sample);
         let rows = later.len();
-        // Of rows in an order the next ones are elsewhere: what was best of those before tells little.
+        // The next rows of an order are elsewhere: what was best for those before tells little.
         let halves = [later.clone(), 0..later.start].map(|half| sample.selected(&half.collect::<Vec<_>>()));
         let chance = BY_CHANCE * (2.0 / later.start.max(1) as f64).sqrt();
         if differ(&halves[0], &halves[1], chance) {
@@ -393,7 +393,7 @@ impl State {
         let is_known: Vec<bool> = (0..self.outputs())
             .map(|c| {
                 if self.loss.is_margin() {
-                    // A label that hardly occurs shows nothing.
+                    // A label that barely occurs shows nothing.
                     let of_label = later_rows(sample).filter(|i| sample.y[(*i, c)] > 0.0).count();
                     of_label.min(rows - of_label) >= FEWEST
                 } else {

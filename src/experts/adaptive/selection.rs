@@ -176,7 +176,7 @@ fn of_equal_weight(
     Ok(Arc::new(Preprocessing::new(columns, metric)?))
 }
 
-/// Setting of the linear expert: all columns have equal weight. Few rows choose its regularization, which hardly matters for
+/// Setting of the linear expert: all columns have equal weight. Few rows choose its regularization, which matters little for
 /// many.
 pub(super) fn linear_setting(sample: &Sample, params: &AdaptiveParams) -> Result<Setting> {
     let scale = Some(1.0 / sample.x.ncols() as f64);
