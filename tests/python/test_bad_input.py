@@ -11,7 +11,9 @@ import pytest
 from scipy import sparse
 
 import kernelstream as ks
+from kernelstream.estimators.validation import located_error
 from kernelstream.exceptions import DataError
+from kernelstream.supervised.learning import _naming_the_filling_of_gaps
 
 
 class Polars:
@@ -329,3 +331,28 @@ def test_gaps_in_arrays_have_the_remedy_of_those_in_frames(model, shuffle):
         model().fit(X, y, shuffle=shuffle)
     assert (caught.value.row, caught.value.column) == (7, 1)
     model(missing="fill").fit(X, y, shuffle=shuffle)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_errors_about_gaps_alone_name_what_fills_them(form, shuffle):
+    for value, fills in ((np.nan, True), (np.inf, False), (1e200, False)):
+        rows = X.copy()
+        rows[7, 1] = value
+        with pytest.raises(DataError, match="row 7") as caught:
+            ks.KernelRegressor(scale=False).fit(form(rows), Y, shuffle=shuffle)
+        assert (caught.value.array, caught.value.row, caught.value.column) == ("X", 7, 1)
+        assert str(caught.value).endswith(', as missing="fill" does') == fills
+    targets = Y.copy()
+    targets[7] = np.nan
+    with pytest.raises(DataError) as caught:
+        ks.KernelRegressor().fit(X, targets)
+    assert "missing" not in str(caught.value)
+
+
+def test_gaps_are_recognized_by_their_cell_whatever_the_core_says():
+    rows = np.array([[0.0, np.nan]])
+    for column, fills in ((1, True), (0, False)):
+        with pytest.raises(DataError) as caught, _naming_the_filling_of_gaps(rows):
+            raise located_error("X: other words", "X", 0, column)
+        assert str(caught.value) == "X: other words" + ', as missing="fill" does' * fills

@@ -36,6 +36,21 @@ def by_all_sets(function, X, background):
     return total
 
 
+def before_calibration(model, rows):
+    """Give the log-odds of which `decision_function` is an increasing, piecewise linear function.
+
+    The function is ``scale * x + offset + above * max(x - 2, 0) + below * min(x + 2, 0)``.
+    """
+    outputs = model.decision_function(rows).reshape(len(rows), -1)
+    scale, offset, above, below = model._core.pieces().T
+    slopes = np.array([scale, scale + above, scale + below])
+    assert (slopes > 0).all()
+    high, low = 2.0 * scale + offset, -2.0 * scale + offset
+    inside = (outputs - offset) / scale
+    beyond = np.where(outputs > high, 2.0 + (outputs - high) / (scale + above), inside)
+    return np.where(outputs < low, -2.0 + (outputs - low) / (scale + below), beyond)
+
+
 @pytest.fixture(scope="module")
 def table():
     random = np.random.default_rng(0)
@@ -97,12 +112,20 @@ def test_classifiers_explain_their_scores(classes, table):
     labels = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
     # Scores are calibrated after what was learned, which is explained.
     model = ks.KernelClassifier().fit(X, labels)
-    known = np.sort(model.decision_function(X[:8]), axis=0)
-    learned = np.sort(model.explain(X[:8], X[20:24]).predictions, axis=0)
+    found = model.explain(X[:8], X[20:24])
+    assert found.standard_errors is None
+    values, predictions, base_values = (
+        each if classes > 2 else each[..., None]
+        for each in (found.values, found.predictions, np.asarray(found.base_values))
+    )
+    expected = by_all_sets(lambda rows: before_calibration(model, rows), X[:8], X[20:24])
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-11)
+    learned = before_calibration(model, X[:8])
+    np.testing.assert_allclose(predictions, learned, rtol=0, atol=1e-11)
+    mean = before_calibration(model, X[20:24]).mean(axis=0)
+    np.testing.assert_allclose(np.broadcast_to(base_values, learned.shape), [mean] * 8, atol=1e-11)
+    known = model.decision_function(X[:8]).reshape(8, -1)
     assert not np.allclose(known, learned)
-    order = np.argsort(model.decision_function(X[:8]), axis=0)
-    again = np.argsort(model.explain(X[:8], X[20:24]).predictions, axis=0)
-    np.testing.assert_array_equal(order, again)
     model = ks.KernelClassifier(loss="squared_hinge").fit(X, labels)
     found = model.explain(X[:4], X[20:24])
     expected = by_all_sets(model.decision_function, X[:4], X[20:24])

@@ -61,6 +61,29 @@ def test_a_code_gives_one_warning_with_the_column_the_share_and_the_remedy(model
     assert not warnings_of(lambda: model(missing="fill").fit(filled, targets))
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_of_a_long_table_rows_spread_over_it_are_looked_at(order):
+    X, y = table(-9999.0, order, n=30_000)
+    model = ks.KernelRegressor(basis=ks.Fourier(20))
+    (message,) = warnings_of(lambda: model.fit(X, y))
+    share, rest = message.removeprefix("column 2 is -9999 in ").split(" % of ", 1)
+    assert 3.0 < float(share) < 5.0
+    assert rest.startswith("5,000 rows looked at, and all its other values are from ")
+
+
+def test_rows_without_weight_are_not_looked_at():
+    X, y = table(-9999.0)
+    is_code = X[:, 2] == -9999.0
+    model = ks.KernelRegressor()
+    assert not warnings_of(lambda: model.fit(X, y, sample_weight=1.0 * ~is_code))
+    weights = np.where(np.arange(len(X)) % 3, 1.0, 0.0)
+    (message,) = warnings_of(lambda: ks.KernelRegressor().fit(X, y, sample_weight=weights))
+    share = 100 * is_code[weights > 0].mean()
+    assert message.startswith(f"column 2 is -9999 in {share:.2g} % of 1,000 rows looked at, ")
+    (message,) = warnings_of(lambda: ks.KernelRegressor().fit(X, y, sample_weight=weights + 1.0))
+    assert " % of the first 1,500 rows, " in message
+
+
 @pytest.mark.parametrize("size", [1, 7, 64, 300, 1500])
 def test_a_code_in_pieces_gives_one_warning(size):
     X, y = table(-999.0)
@@ -101,11 +124,11 @@ def ordinary_columns(seed, n=2000):
             rng.random(n) < 0.03, 99999, rng.poisson(2000, n) * (rng.random(n) < 0.08)
         ),
         "prices": (prices - prices % 10) + 9.0,
-        "prices with a dear one": np.where(rng.random(n) < 0.02, 999.0, prices.round(2)),
+        "prices, some of them 999": np.where(rng.random(n) < 0.02, 999.0, prices.round(2)),
         "plans": rng.choice([199.0, 299.0, 399.0, 999.0], n, p=[0.4, 0.3, 0.2, 0.1]),
         "capped": np.where(houses > 500000, 500001, houses),
         "capped at nines": np.minimum(prices, 99.0),
-        "one of few": (rng.random(n) < 0.02).astype(float),
+        "zeros and rare ones": (rng.random(n) < 0.02).astype(float),
         "constant": np.full(n, -9999.0),
         "-1 for none": np.where(rng.random(n) < 0.05, -1, rng.integers(0, 900, n)),
         "a number once": np.where(np.arange(n) == 7, -9999.0, rng.normal(size=n)),

@@ -374,7 +374,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         the logistic loss, and 2 p - 1 under the squared loss and the squared hinge; this is
         inverted. The log-odds of `GaussNewton` with the logistic loss, the default, are calibrated
         first: a piecewise linear function of them (Cox's recalibration, with other slopes beyond 2
-        and -2) is learned from the predictions made of earlier rows, with a memory of some 3,000.
+        and -2) is learned from the predictions made of earlier rows, with a memory of about 3,000.
         The probabilities of several classes are normalized to sum to 1. Other losses do not
         determine probabilities, so this method is missing there.
 

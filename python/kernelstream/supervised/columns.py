@@ -53,7 +53,8 @@ _GAPS = ("error", "fill")
 _LEVELS = 128  # categories that the core keeps apart by default, `max_size`
 _SHARE = 0.5  # distinct ones among the rows, above which text names rows, as in `settled_kind`
 _IDENTIFIED = 10_000  # categories from which those that rarely repeat are no longer counted
-# First rows in which codes for missing values are looked for, and cells of a longer call.
+# First rows in which codes for missing values are looked for, and cells of a longer call, from rows
+# spread over all of it.
 _FIRST, _CELLS = 1000, 20_000
 
 
@@ -285,10 +286,11 @@ def warn_of_unknown(estimator: Any, X: Any, rows: Any) -> None:
         )
 
 
-def warn_of_codes(estimator: Any, rows: Any) -> None:
+def warn_of_codes(estimator: Any, rows: Any, weights: NDArray[np.float64] | None = None) -> None:
     """Warn, once, of numbers among the first rows that may stand for missing values, as -9999.
 
-    Rows are looked at whenever their number has doubled, and those of a long call in part.
+    Rows are looked at whenever their number has doubled, and those of a long call in part; rows of
+    weight 0 are not.
     """
     first: list[NDArray[np.float64]] | None = vars(estimator).get("_first_rows")
     if first is None:
@@ -296,6 +298,8 @@ def warn_of_codes(estimator: Any, rows: Any) -> None:
     if issparse(rows):
         estimator._first_rows = None
         return
+    if weights is not None:
+        rows = rows[weights[:, 0] > 0.0]
     n_before, n_rows = sum(map(len, first)), rows.shape[0]
     most = max(_FIRST, _CELLS // max(rows.shape[1], 1))
     # In a table sorted by the column, codes are the first or the last.
@@ -319,9 +323,11 @@ def warn_of_codes(estimator: Any, rows: Any) -> None:
     one, others = found[0], ", ".join(named[1:4]) + (", ..." if len(named) > 4 else "")
     low, high = one.others
     codes = sorted({code.value for code in found})
+    all_seen = len(seen) == estimator.n_seen_
+    of_rows = f"the first {len(seen):,} rows" if all_seen else f"{len(seen):,} rows looked at"
     advise(
-        f"column {named[0]} is {one.value:.12g} in {100 * one.share:.2g} % of the first "
-        f"{len(seen):,} rows, and all its other values are from {low:.6g} to {high:.6g}"
+        f"column {named[0]} is {one.value:.12g} in {100 * one.share:.2g} % of {of_rows}, "
+        f"and all its other values are from {low:.6g} to {high:.6g}"
         + (f" (such a value is also in column {others})" if others else "")
         + ": it is learned as a number, which may spoil the predictions; if it stands for a "
         f"missing value, {_remedy_of_codes(estimator, codes, named=bool(kinds))}",

@@ -109,7 +109,7 @@ def learn(
             weights = None if weights is None else weights[order]
         concerns, n_before = concerns_of(learner), learner.n_seen_
         prequential = prequential or Prequential()
-        with naming_rows_of(order), _naming_the_filling_of_gaps():
+        with naming_rows_of(order), _naming_the_filling_of_gaps(rows):
             predictions = learner._learn_rows(
                 rows, targets, weights, predict=predict, prequential=prequential
             )
@@ -120,7 +120,7 @@ def learn(
         outlier_at = learner._outlier_at
         recent = outlier_at is not None and learner.n_seen_ - outlier_at <= _RECENT
     model._warn_of_outliers(given, found, limited)
-    warn_of_codes(model, rows)
+    warn_of_codes(model, rows, weights)
     warn_of_levels(model, rows)
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()
@@ -132,12 +132,15 @@ def learn(
 
 
 @contextmanager
-def _naming_the_filling_of_gaps() -> Iterator[None]:
+def _naming_the_filling_of_gaps(rows: Any) -> Iterator[None]:
     """Name the parameter that fills gaps in errors about these, as those about frames do."""
     try:
         yield
     except DataError as error:
-        if error.array == "X" and str(error).endswith("fill the gap before learning"):
+        row, column = error.row, error.column
+        is_cell = error.array == "X" and row is not None and isinstance(column, int)
+        # By the cell, not by the words of the core.
+        if is_cell and np.isnan(rows[row, column]):
             error.args = (f'{error}, as missing="fill" does', *error.args[1:])
         raise
 

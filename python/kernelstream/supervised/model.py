@@ -276,9 +276,9 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         """Explain predictions: how much each column contributes, as Shapley values.
 
         The contributions of a row add up to its prediction minus the mean prediction of the
-        background. What a column contributes is the mean change of the prediction when it becomes
-        the row's, over all sets of columns that are the row's before, the others being those of a
-        row of the background (interventional values [1]_).
+        background; see the Notes for classifiers. What a column contributes is the mean change of
+        the prediction when it becomes the row's, over all sets of columns that are the row's
+        before, the others being those of a row of the background (interventional values [1]_).
 
         Parameters
         ----------
@@ -320,6 +320,10 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         degree d - 1, which d / 2 nodes of Gauss and Legendre integrate exactly. A row costs d^2
         operations for each stored point and row of the background. They explain what was learned,
         before a learner keeps its prediction within the range of targets (``clip``).
+
+        Exact values of classifiers with calibrated scores (`GaussNewton` with the logistic loss,
+        the default) are those of the log-odds before they are calibrated, and add up to these minus
+        their mean; what `decision_function` gives is a piecewise linear function of them.
 
         Other models are sampled: full metrics, kernels of the Euclidean distance such as
         `Matern32`, and experts that choose themselves, whose shares depend on the row. A row then
