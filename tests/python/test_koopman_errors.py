@@ -154,7 +154,7 @@ def test_errors_of_few_pairs_cover_known_eigenvalues(n) -> None:
 def test_errors_are_infinite_where_the_pairs_are_fitted_exactly() -> None:
     states = np.random.default_rng(0).normal(size=(11, 2))
     model = ks.Koopman(ks.Gaussian(0.3), ks.ALD(1e-10), ks.Ridge(1e-8), n_blocks=N_BLOCKS)
-    with pytest.warns(UserWarning, match="10 pairs and an operator of rank 10.0 leave no degrees"):
+    with pytest.warns(UserWarning, match="10 pairs and an operator with 10.0 degrees"):
         errors = model.fit(states).eigenvalue_errors_
     assert len(errors)
     assert np.isinf(errors).all()
@@ -163,7 +163,7 @@ def test_errors_are_infinite_where_the_pairs_are_fitted_exactly() -> None:
         rates = model.rates(2, return_std=True)[1]
         scales = model.timescales(2, return_std=True)[1]
     assert np.isinf([rates.real, rates.imag, scales]).all()
-    # With a longer bandwidth fewer functions are fitted.
+    # A stronger regularization leaves degrees of freedom.
     model.set_params(learner=ks.Ridge(1.0)).fit(states)
     assert np.isfinite(model.eigenvalue_errors_).all()
 

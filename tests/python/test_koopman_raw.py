@@ -196,6 +196,23 @@ def test_storing_every_state_is_noticed() -> None:
         ks.Koopman(ks.Gaussian(3.0), ks.ALD(1e-6)).fit_trajectory(np.hstack([T, noise]))
 
 
+@pytest.mark.parametrize(
+    ("tolerance", "remedy"),
+    [
+        (1e-3, "a larger tolerance of the basis, such as ALD(0.01), stores fewer"),
+        (0.01, "a larger tolerance of the basis, such as ALD(0.1), stores fewer"),
+        (0.02, "a smaller max_size of the basis, stores fewer"),
+        (0.5, "a smaller max_size of the basis, stores fewer"),
+    ],
+)
+def test_no_smaller_tolerance_is_recommended(tolerance, remedy) -> None:
+    X = np.random.default_rng(0).normal(size=(300, 6))
+    with pytest.warns(UserWarning, match="nearly every one") as caught:
+        ks.Koopman(ks.Gaussian(0.7), ks.ALD(tolerance)).fit(X)
+    (message,) = (str(one.message) for one in caught if "nearly every one" in str(one.message))
+    assert f": a larger bandwidth of the kernel, or {remedy}, with less detail" in message
+
+
 def test_growth_is_noticed() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (400, 1))
     with pytest.warns(UserWarning, match="beyond the unit circle"):

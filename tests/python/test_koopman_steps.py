@@ -130,8 +130,15 @@ def test_spectra_and_truncated_forecasts_are_powers(learned):
     powers = learned.predict(x, 3, by="powers")
     parts = learned.eigenvalues_**3 * learned.eigenfunctions(x)
     np.testing.assert_allclose((parts @ learned.modes()).real + learned.center_, powers, atol=1e-4)
+    assert not np.allclose(learned.predict(x, 3, by=2), powers, rtol=0, atol=1e-8)
     clipped = learned.predict(x, 3, clip_spectrum=True)
-    np.testing.assert_allclose(clipped, learned.predict(x, 3, by=7, clip_spectrum=True))
+    by_powers = learned.predict(x, 3, by="powers", clip_spectrum=True)
+    np.testing.assert_array_equal(clipped, by_powers)
+    # A way that is given is kept: two steps, and a third from the state forecast.
+    again = learned.predict(x, 3, by=2, clip_spectrum=True)
+    assert not np.allclose(again, by_powers, rtol=0, atol=1e-4)
+    two = learned.predict(x, 2, by="powers", clip_spectrum=True)
+    np.testing.assert_allclose(again, learned.predict(two, 1, clip_spectrum=True), atol=1e-8)
 
 
 def test_forecasts_that_leave_the_data_are_bounded_and_warned_of(learned):

@@ -186,7 +186,7 @@ class Koopman(
         in the complex plane), by the infinitesimal jackknife over blocks of the stream, which are
         as long as the stream allows, so that states close in time may be correlated. Errors of
         sampling and, to first order, of regularization, not those that the dictionary makes;
-        infinite where fewer pairs than the rank of the operator plus one were learned.
+        infinite where the pairs are less than one more than the operator's degrees of freedom.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_ * (n_delays + 1))
         Stored states, each followed by its delays, the latest first; in order of admission.
     dictionary_inputs_ : ndarray of shape (n_stored_, n_inputs)
@@ -386,8 +386,8 @@ class Koopman(
         """
         if continued and sample_weight is not None:
             raise ValueError(
-                "continued=True takes no sample_weight, which is of pairs: pass these, "
-                "partial_fit(X, X_next, sample_weight=...)"
+                "continued=True takes no sample_weight, since weights belong to pairs: pass X and "
+                "X_next, as in partial_fit(X, X_next, sample_weight=...)"
             )
         with self._learning() as model:
             X, X_next = states_of(X, X_next, whole_number("lag", self.lag))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
@@ -142,6 +143,8 @@ def warn_of_learned(model: Any, warned: Warned, *, chosen: bool = True) -> None:
         with suppress(ValueError):  # raised when the spectrum is requested
             moduli, selected = np.abs(core.eigenvalues()), model.kernel is None
             warn_of_growth(moduli, core.n_seen, selected=selected, seen=warned)
-    if isinstance(model.basis, ALD | None):
-        tolerance = (ALD() if model.basis is None else model.basis).tolerance
-        warn_of_dictionary(core, tolerance, selected=model.kernel is None, seen=warned)
+    if core.n_stored:
+        dictionaries = json.loads(core.operator_spec)["dictionaries"]
+        basis = Basis.from_spec(dictionaries["shared"]) if "shared" in dictionaries else None
+        if isinstance(basis, ALD):
+            warn_of_dictionary(core, basis.tolerance, selected=model.kernel is None, seen=warned)

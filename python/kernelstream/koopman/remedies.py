@@ -35,6 +35,8 @@ _WIDE = 5
 _SAME = 1e-9
 # Median of the largest similarities below which states are nearly orthogonal.
 _UNLIKE = 0.1
+# Largest tolerance of a basis that is recommended.
+_TOLERANT = 0.1
 # Seconds after which a call's length is estimated, and those from which on it is long.
 _PATIENCE, _LONG = 5.0, 60.0
 
@@ -82,7 +84,7 @@ class Watch:
 def warn_of_dictionary(core: Any, tolerance: float, *, selected: bool, seen: set[str]) -> None:
     """Warn if stored states are nearly orthogonal, or if nearly every state is stored.
 
-    `tolerance` is that of the basis, and a kernel is `selected` if none is given.
+    `tolerance` is that of the basis in use, and a kernel is `selected` if none is given.
     """
     stored, pairs = core.n_stored, core.n_seen
     if stored < _SOME:
@@ -100,14 +102,16 @@ def warn_of_dictionary(core: Any, tolerance: float, *, selected: bool, seen: set
         )
     if "all" not in seen and stored >= 0.9 * pairs and pairs >= 2 * _SOME:
         seen.add("all")
-        larger = min(10.0 * max(tolerance, 1e-12), 0.1)
-        basis = f"--basis ald:{larger:g}" if by_options() else f"ALD({larger:g})"
         bandwidth = "" if selected else "a larger bandwidth of the kernel, or "
+        larger = 10.0 * max(tolerance, 1e-12)
+        basis = f"--basis ald:{larger:g}" if by_options() else f"ALD({larger:g})"
+        fewer = f"a larger tolerance of the basis, such as {basis},"
+        if larger > _TOLERANT:
+            fewer = "a smaller max_size of the basis" + ("," if bandwidth else "")
         advise(
             f"{stored:,} states are stored after {pairs:,} pairs, nearly every one, so that time "
             "and memory grow with the rows up to max_size of the basis: "
-            f"{bandwidth}a larger tolerance of the basis, such as {basis}, stores fewer, with "
-            "less detail"
+            f"{bandwidth}{fewer} stores fewer, with less detail"
         )
 
 
@@ -176,15 +180,15 @@ def warn_of_growth(moduli: FloatArray, pairs: int, *, selected: bool, seen: set[
     )
 
 
-def warn_of_degrees(pairs: float, rank: float, seen: set[str]) -> None:
+def warn_of_degrees(pairs: float, degrees: float, seen: set[str]) -> None:
     """Warn once that standard errors are infinite, as the pairs are fitted exactly."""
     if "degrees" in seen:
         return
     seen.add("degrees")
     advise(
-        f"{pairs:,.0f} pairs and an operator of rank {rank:,.1f} leave no degrees of freedom, so "
-        "that standard errors are infinite: learn more pairs, or choose a stronger regularization, "
-        "a larger bandwidth, or a larger tolerance of the basis"
+        f"{pairs:,.0f} pairs and an operator with {degrees:,.1f} degrees of freedom leave less "
+        "than one for the errors, so that standard errors are infinite: learn more pairs, or "
+        "choose a stronger regularization, a larger bandwidth, or a larger tolerance of the basis"
     )
 
 

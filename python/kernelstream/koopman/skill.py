@@ -191,8 +191,8 @@ class Forecasting(Protocol):
 
 
 @dataclass(frozen=True)
-class _Powers:
-    """Forecasts by an operator."""
+class _Operator:
+    """Forecasts by an operator, in the way that it has selected."""
 
     model: Any
     steps: list[int]
@@ -211,9 +211,9 @@ class _Powers:
         return bool(self.model.__sklearn_is_fitted__())
 
 
-def _powers(model: Operator, n_steps: int | Sequence[int]) -> _Powers:
+def _operator(model: Operator, n_steps: int | Sequence[int]) -> _Operator:
     span = span_of(model)
-    return _Powers(model, steps_of(n_steps), whole_number("lag", model.lag), span, span)
+    return _Operator(model, steps_of(n_steps), whole_number("lag", model.lag), span, span)
 
 
 def skill(
@@ -244,7 +244,9 @@ def skill(
         A row is invalid (the message names it), a forecast is longer than every trajectory,
         or the operator has inputs.
     """
-    return skill_of(_powers(model, n_steps), [states_of(model, one) for one in as_trajectories(T)])
+    return skill_of(
+        _operator(model, n_steps), [states_of(model, one) for one in as_trajectories(T)]
+    )
 
 
 def skill_of(model: Forecasting, pieces: list[FloatArray]) -> Skill:
@@ -317,7 +319,7 @@ def prequential_skill(
     >>> bool((skill.over_persistence > 0.1).all() and (skill.over_climatology > 0.0).all())
     True
     """
-    return prequential_skill_of(_powers(model, n_steps), T, block)
+    return prequential_skill_of(_operator(model, n_steps), T, block)
 
 
 def prequential_skill_of(
@@ -338,14 +340,17 @@ def prequential_skill_of(
     with warnings.catch_warnings():
         # The blocks of a frame have no names.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        _learn_and_judge(model, pieces, length, sums)
+        _learn_and_judge(model, pieces, length, sums, least=least)
     return sums.skill()
 
 
 def _learn_and_judge(
-    model: Forecasting, pieces: list[FloatArray], length: int, sums: SkillSums
+    model: Forecasting, pieces: list[FloatArray], length: int, sums: SkillSums, *, least: int
 ) -> None:
-    """Learn trajectories block by block, and judge the forecasts issued before each."""
+    """Learn trajectories block by block, and judge the forecasts issued before each.
+
+    The first block of a trajectory needs at least `least` states.
+    """
     span, lag = model.span, model.lag
     total, count = np.zeros(pieces[0].shape[1]), 0
     for piece in pieces:
@@ -362,7 +367,7 @@ def _learn_and_judge(
                     truth = piece[first + n * lag : first + n * lag + len(now)]
                     known = len(truth)
                     sums.add(i, forecasts[i, :known], truth, now[:known], total / count)
-            if start or len(part) >= lag + span + 1:
+            if start or len(part) >= least:
                 model.learn(part, continued=start > 0)
             total, count = total + part.sum(axis=0), count + len(part)
 

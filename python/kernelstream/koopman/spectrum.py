@@ -91,10 +91,10 @@ def influences(
     if count == 0:
         none = np.zeros((0, 0), dtype=np.complex128)
         return none, np.zeros(0), np.zeros(0, dtype=np.complex128), 1.0
-    changes, shares, bias, (pairs, rank) = model._core.influences(count)
-    left = pairs - rank
+    changes, shares, bias, (pairs, degrees) = model._core.influences(count)
+    left = pairs - degrees
     if left < 1.0:
-        warn_of_degrees(pairs, rank, model._warned())
+        warn_of_degrees(pairs, degrees, model._warned())
     return changes, shares, bias, pairs / left if left >= 1.0 else np.inf
 
 
