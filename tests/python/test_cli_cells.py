@@ -1182,6 +1182,15 @@ def test_whole_numbers_as_floats_of_a_stream_are_labels(kind, first, tmp_path):
     np.testing.assert_array_equal(*(model.decision_function(rows) for model in found.values()))
 
 
+def test_times_in_nanoseconds_are_not_noted_as_identifiers(tmp_path):
+    path = tmp_path / "t.csv"
+    times = 17 * 10**17 + 3600 * 10**9 * np.arange(N) + 1
+    pd.DataFrame({"u": times, "v": np.arange(N), "flow": FLOW}).to_csv(path, index=False)
+    result = run("learn", path, "-t", "flow", "--plain", "--dates", "u=ns")
+    assert "flow from: u (time), v\n" in result.stderr, result.output
+    assert "2**53" not in result.stderr
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet", "arrows"])
 def test_whole_numbers_that_are_rounded_are_noted(form, tmp_path):
     path = tmp_path / f"t.{form}"

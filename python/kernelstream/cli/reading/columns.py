@@ -161,8 +161,8 @@ def choose(
     chosen.notes = [note for name in left if (note := _note(table, name))]
     chosen.notes += [
         _note_of_rounded(name)
-        for name in chosen.kinds
-        if name not in chosen_by_name and _is_rounded(table, name)
+        for name, kind in chosen.kinds.items()
+        if kind == "number" and name not in chosen_by_name and _is_rounded(table, name)
     ]
     known = [*chosen_by_name, *(targets if classify else [])]
     chosen.notes += [
