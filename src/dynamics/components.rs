@@ -144,7 +144,7 @@ impl Dynamics {
                 for i in block {
                     check()?;
                     if begin || i > range.start {
-                        model.advance_history(&row(i));
+                        model.advance(&row(i));
                     }
                     if let Some(((_, due), operator)) = needed.next_if(|((next, _), _)| *next == i) {
                         out.extend(model.follow(&operator, from(i), &due, i >= first, coverage));

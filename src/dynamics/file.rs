@@ -61,11 +61,7 @@ impl Dynamics {
             if !candidates.references().is_empty() {
                 out.vector("candidates.references", candidates.references());
             }
-            for (name, numbers) in
-                [("candidates.numbers", numbers), ("candidates.errors", candidates.errors())]
-            {
-                out.bytes(name, numbers.iter().flat_map(|value| value.to_le_bytes()).collect());
-            }
+            out.bytes("candidates.numbers", numbers.iter().flat_map(|value| value.to_le_bytes()).collect());
         }
         let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
         out.finish(KIND, spec, extra)
@@ -123,13 +119,8 @@ impl Dynamics {
         let [width] = from.counts("candidates.width")?;
         let width = usize::try_from(width).ok().filter(|width| (1..=WIDEST).contains(width));
         let mut candidates = self.new_candidates(width.ok_or_else(wrong)?, 1).ok_or_else(wrong)?;
-        let numbers = |name: &str| {
-            let (numbers, rest) = from.bytes(name)?.as_chunks::<8>();
-            let numbers: Vec<f64> = numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-            if rest.is_empty() { Ok(numbers) } else { Err(wrong()) }
-        };
-        let errors = from.has("candidates.errors").then(|| numbers("candidates.errors")).transpose()?;
-        let numbers = numbers("candidates.numbers")?;
+        let (numbers, rest) = from.bytes("candidates.numbers")?.as_chunks::<8>();
+        let numbers: Vec<f64> = numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
         let fits = self
             .operator
             .n_features()
@@ -139,7 +130,7 @@ impl Dynamics {
         } else {
             vec![0.0; self.operator.n_controls()]
         };
-        (fits && candidates.resume(&numbers, errors.as_deref(), references, &self.spec.horizons))
+        (rest.is_empty() && fits && candidates.resume(&numbers, references, &self.spec.horizons))
             .then_some(candidates)
             .ok_or_else(wrong)
     }

@@ -145,8 +145,7 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
             // their limits, which then begin again, the values that constant inputs had, how many gradients are taken,
             // which are then all, whether trees on logarithms were fitted, which then begin again, the weights of leaves,
             // which then learn no further rows, the bounds of their logarithms, the range of states without outliers, which is then found again,
-            // errors of forecasts by candidates, of which there are then only those in units of their scale, the weights
-            // of rows of classes, which are then 1, and how forecasts of several steps are made, which is then by powers.
+            // the weights of rows of classes, which are then 1, and how forecasts of several steps are made, which is then by powers.
             let optional = [
                 "recent.",
                 "policy.",
@@ -155,7 +154,6 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "calibration.novelty",
                 "columns.",
                 "dynamics.tail",
-                "candidates.errors",
                 "candidates.references",
                 "modes",
                 "forecaster.readouts",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ import kernelstream as ks
 from kernelstream import datasets
 from kernelstream.forecasting import prequential_skill
 from kernelstream.koopman import find_period
-from modelbytes import pack, unpack
 
 HORIZONS = [1, 5, 20]
 
@@ -207,34 +205,3 @@ def test_a_coverage_in_the_place_of_states_is_asked_for_by_name():
         model.forecast_interval(0.9)
     with pytest.raises(ValueError, match=r"Forecaster\(horizons=24\)"):
         model.forecast(24)
-
-
-def test_intervals_are_normal_again_a_few_dozen_rows_after_a_change_of_level() -> None:
-    # The errors of all forecasts issued before it stayed among the quantiles.
-    widths = []
-    for seed in range(5):
-        values = np.random.default_rng(seed).normal(size=360)
-        values[300:] += 20.0
-        ends = ks.Forecaster((1, 6, 12)).fit(values[:, None]).forecast_interval()[:, 0, 0]
-        widths.append((ends[:, 1] - ends[:, 0]) / (2.0 * 1.645))
-    mean = np.mean(widths, axis=0)
-    assert ((mean < 2.0) & (mean > 0.85)).all(), mean
-
-
-def test_a_former_file_without_signed_errors_is_read(tmp_path: Path) -> None:
-    # Its intervals are those of the scores that it has, and it learns on.
-    t = np.arange(240)
-    noise = np.random.default_rng(0).normal(size=240)
-    values = (5.0 * np.sin(2 * np.pi * t / 12) + noise)[:, None]
-    model = ks.Forecaster((1, 6)).fit(values[:200])
-    path = tmp_path / "model.ks"
-    model.save(path)
-    config, arrays = unpack(path.read_bytes())
-    del arrays["candidates.errors"]
-    path.write_bytes(pack(config, arrays))
-    former = ks.Forecaster.load(path)
-    np.testing.assert_array_equal(former.forecast(), model.forecast())
-    ratios = np.diff(former.forecast_interval()) / np.diff(model.forecast_interval())
-    assert ((ratios > 0.5) & (ratios < 2.0)).all(), ratios
-    former.partial_fit(values[200:], continued=True)
-    assert np.isfinite(former.forecast_interval()).all()

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use super::direct::Direct;
 use super::intervals::Widths;
 use super::parameters::{Parameters, independent};
-use super::phases::Phases;
 use super::state::{Pass, State, pass_all};
 use super::weights::{Span, WAYS, Weights};
 
@@ -28,8 +27,6 @@ pub struct Made {
 pub struct Horizon {
     pub weights: Weights,
     pub widths: [Widths; 2],
-    /// Widths by the phase of the season.
-    pub phases: Phases,
     /// On values, on logarithms, and on the latest row alone.
     pub direct: [Direct; 3],
     waiting: VecDeque<Made>,
@@ -68,15 +65,7 @@ impl Horizon {
     }
 
     /// Compares forecasts with the value of their row. `spare`: place of the one that is used only where others are lacking.
-    /// `season`: its length, 0 without one.
-    pub fn judge(
-        &mut self,
-        made: &Made,
-        (spare, season): (usize, usize),
-        truth: f64,
-        span: Span,
-        parameters: &Parameters,
-    ) {
+    pub fn judge(&mut self, made: &Made, spare: usize, truth: f64, span: Span, parameters: &Parameters) {
         self.weights.learn((&made.kinds, spare), (made.mixed, &made.ways), truth, span, parameters);
         let error = truth - made.mixed;
         // Laplace's distribution, whose scale is the mean absolute error.
@@ -85,11 +74,10 @@ impl Horizon {
         if gain.is_finite() {
             self.proportional = REMEMBER * self.proportional + gain.clamp(-FARTHEST, FARTHEST);
         }
-        self.widths[0].learn(error, made.sizes[0], made.target, span.0, parameters);
+        self.widths[0].learn(error, made.sizes[0], span.0, parameters);
         if made.mixed != 0.0 {
-            self.widths[1].learn(error / made.mixed, made.sizes[1], made.target, span.0, parameters);
+            self.widths[1].learn(error / made.mixed, made.sizes[1], span.0, parameters);
         }
-        self.phases.learn(error, made.target, season, span.0, parameters);
         for (losses, made) in self.smoothed.iter_mut().zip(&made.smoothed) {
             // In the first rows of a trajectory there are none.
             if made.is_empty() {
@@ -114,11 +102,6 @@ impl Horizon {
         independent(self.proportional, rows) >= -DOUBT
     }
 
-    /// Sum of recent differences of log likelihoods, if errors may be in proportion to the forecast.
-    pub fn proportional(&self) -> f64 {
-        self.proportional
-    }
-
     /// Index of the smoothing constants with the least loss over the horizon.
     pub fn best_smoothing(&self, logs: bool, count: usize) -> Option<usize> {
         let losses = &self.smoothed[usize::from(logs)];
@@ -134,18 +117,6 @@ impl Horizon {
     /// Drops pending forecasts: another trajectory begins.
     pub fn clear(&mut self) {
         self.waiting.clear();
-    }
-
-    /// The next row is followed but not learned.
-    pub fn only_follow(&mut self, parameters: &Parameters) {
-        self.widths.iter_mut().for_each(|widths| widths.without_events(parameters));
-        self.phases.without_events(parameters);
-    }
-
-    /// What former files do not have.
-    pub fn pass_more(&mut self, pass: &mut dyn Pass) {
-        self.widths.iter_mut().for_each(|widths| widths.pass_more(pass));
-        self.phases.pass(pass);
     }
 
     /// Takes the losses of a kind, and its forecasts that wait for their targets, from another of the same rows.
@@ -171,7 +142,6 @@ impl Horizon {
         self.weights.is_sound(kinds)
             && self.proportional.is_finite()
             && self.widths.iter().all(Widths::is_sound)
-            && self.phases.is_sound()
             && self.direct.iter().all(Direct::is_sound)
             && self.waiting.iter().all(|made| made.kinds.len() == kinds && made.ways.len() == WAYS)
     }

@@ -25,7 +25,6 @@ mod line;
 mod nested;
 mod parameters;
 mod periods;
-mod phases;
 mod residuals;
 mod series;
 mod smoothing;
@@ -36,7 +35,6 @@ mod weights;
 use super::constant_inputs::relative;
 use history::History;
 use horizon::Horizon;
-use intervals::Widths;
 use ndarray::{ArrayView2, s};
 pub use parameters::Parameters;
 use series::{Common, Series};
@@ -181,15 +179,8 @@ impl Candidates {
         self.series = all;
     }
 
-    /// Appends a row of a history, a state and its inputs: compares its forecasts with it, and learns nothing else from it.
-    pub fn advance_history(&mut self, row: &[f64]) {
-        self.series.iter_mut().for_each(|series| series.only_follow(&self.parameters));
-        self.advance(row);
-    }
-
-    /// Appends a row that is learned, or estimated between such: compares its forecasts with it, and learns nothing else
-    /// from it.
-    fn advance(&mut self, row: &[f64]) {
+    /// Appends a row, a state and its inputs: compares its forecasts with it, and learns nothing else from it.
+    pub fn advance(&mut self, row: &[f64]) {
         self.push(row);
         let mut all = std::mem::take(&mut self.series);
         for (own, series) in all.iter_mut().enumerate() {
@@ -312,9 +303,7 @@ impl Candidates {
         mixed: &Mixed,
         coverage: Option<f64>,
     ) {
-        let rows = self.rows[k];
-        let at = self.histories[own].len() - 1 + rows;
-        let half_width = |coverage| mixed.wider * series.half_width(k, (at, rows), mixed.made, coverage);
+        let half_width = |coverage| mixed.wider * series.half_width(k, self.rows[k], mixed.made, coverage);
         out[0][k][own] = mixed.made;
         out[1][k][own] = coverage.map_or(0.0, half_width);
     }
@@ -358,38 +347,14 @@ impl Candidates {
         collected.0
     }
 
-    /// What the intervals of former files do not have, as numbers.
-    pub fn errors(&self) -> Vec<f64> {
-        let mut collected = Collected::default();
-        self.clone().all_horizons().for_each(|horizon| horizon.pass_more(&mut collected));
-        collected.0
-    }
-
-    fn all_horizons(&mut self) -> impl Iterator<Item = &mut Horizon> {
-        self.series.iter_mut().flat_map(|series| &mut series.horizons)
-    }
-
-    /// Sets the state from [`numbers`](Self::numbers), [`errors`](Self::errors), which former files do not have, and
-    /// [`references`](Self::references), for horizons of these steps; returns whether they are valid.
-    pub fn resume(
-        &mut self,
-        numbers: &[f64],
-        errors: Option<&[f64]>,
-        references: Vec<f64>,
-        steps: &[usize],
-    ) -> bool {
+    /// Sets the state from [`numbers`](Self::numbers) and [`references`](Self::references), for horizons of these steps;
+    /// returns whether they are valid.
+    pub fn resume(&mut self, numbers: &[f64], references: Vec<f64>, steps: &[usize]) -> bool {
         let (width, horizons, inputs) = (self.series.len(), self.rows.len(), self.inputs.len());
         let mut given = Given { numbers, sound: true };
         self.pass(&mut given);
         self.references = references;
-        let mut whole = given.sound && given.numbers.is_empty();
-        if let Some(errors) = errors {
-            let mut given = Given { numbers: errors, sound: true };
-            self.all_horizons().for_each(|horizon| horizon.pass_more(&mut given));
-            whole &= given.sound && given.numbers.is_empty();
-        } else {
-            self.all_horizons().flat_map(|horizon| &mut horizon.widths).for_each(Widths::of_former);
-        }
+        let whole = given.sound && given.numbers.is_empty();
         let rows = self.histories.first().map_or(0, History::len);
         let dropped = self.histories.first().map_or(0, |history| history.dropped);
         let lag = self.rows.first().zip(steps.first()).map_or(0, |(rows, steps)| rows / steps);

@@ -151,7 +151,6 @@ impl Series {
     /// Starts another trajectory.
     pub fn begin(&mut self) {
         self.horizons.iter_mut().for_each(Horizon::clear);
-        self.horizons.iter_mut().for_each(|horizon| horizon.phases.forget());
         self.smoothing.iter_mut().for_each(Smoothing::forget);
     }
 
@@ -176,11 +175,6 @@ impl Series {
     /// Schedules a detection of periods and a refit for the next row.
     pub fn look_now(&mut self) {
         self.search = self.count.max(FEWEST);
-    }
-
-    /// The next rows are followed, but not learned.
-    pub fn only_follow(&mut self, parameters: &Parameters) {
-        self.horizons.iter_mut().for_each(|horizon| horizon.only_follow(parameters));
     }
 
     /// Follows the latest row of the histories: forecasts of it are compared with it, so that weights and errors are those
@@ -218,10 +212,9 @@ impl Series {
                 }
             }
         }
-        let season = self.periods.first().copied().unwrap_or(0);
         for ((k, horizon), made) in self.horizons.iter_mut().enumerate().zip(&all) {
             if let Some(made) = made {
-                horizon.judge(made, (BRIEF, season), value, common.span(k), common.parameters);
+                horizon.judge(made, BRIEF, value, common.span(k), common.parameters);
             }
         }
     }
@@ -642,16 +635,14 @@ impl Series {
         self.horizons[other].weights.standing(shorter, common.span(other), common.parameters)
     }
 
-    /// Half-width of the interval about a forecast of row `at`; infinite before the first errors.
-    pub fn half_width(&self, k: usize, (at, rows): (usize, usize), mixed: f64, coverage: f64) -> f64 {
+    /// Half-width of the interval about a forecast; infinite before the first errors.
+    pub fn half_width(&self, k: usize, rows: usize, mixed: f64, coverage: f64) -> f64 {
         let horizon = &self.horizons[k];
         let proportional = self.may_be_proportional() && horizon.is_proportional(rows) && mixed > 0.0;
         let widths = &horizon.widths[usize::from(proportional)];
         let scale = if proportional { mixed } else { 1.0 };
         let floor = ROUNDING * (self.high - self.low);
-        let other = if proportional { horizon.proportional() } else { 0.0 };
-        let by_phase = horizon.phases.half_width(coverage, at, rows, other);
-        by_phase.unwrap_or_else(|| widths.half_width(coverage, rows) * scale).max(floor)
+        (widths.half_width(widths.size(), coverage, rows) * scale).max(floor)
     }
 
     /// Forecasts from the latest row over each horizon that is due, of kinds that do not depend on inputs; and those of
