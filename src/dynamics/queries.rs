@@ -119,18 +119,7 @@ impl Dynamics {
         self.forecast_and_judge(x, steps, truncation).map(|(ahead, _)| ahead)
     }
 
-    /// [`forecast`](Self::forecast), and whether one over several steps left the states learned by more than their
-    /// range, before it was bounded.
-    pub fn forecast_and_judge(
-        &self,
-        x: ArrayView2<'_, f64>,
-        steps: &[usize],
-        truncation: Truncation,
-    ) -> Result<(Array3<f64>, bool)> {
-        self.forecast_as_selected(x, steps, truncation)
-    }
-
-    /// The same by powers of the operator.
+    /// [`forecast_and_judge`](Self::forecast_and_judge) by powers of the operator.
     pub(super) fn forecast_by_powers(
         &self,
         x: ArrayView2<'_, f64>,

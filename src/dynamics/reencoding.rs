@@ -163,9 +163,9 @@ impl Dynamics {
         Ok((self.states(ahead), beyond))
     }
 
-    /// The forecast in the way selected, but by powers from the step on at which one of its states is further from the
+    /// [`forecast`](Self::forecast) in the way selected, but by powers from the step on at which one of its states is further from the
     /// states learned than any expectation of them, and whether there is such a one.
-    pub(super) fn forecast_as_selected(
+    pub fn forecast_and_judge(
         &self,
         x: ArrayView2<'_, f64>,
         steps: &[usize],

@@ -6,14 +6,14 @@
 //! Each candidate is an operator that learns one part of the rows, as it would the stream, and forecasts the others,
 //! which are blocks of rows or lie between the learned ones.
 
-use ndarray::{Array2, ArrayView2, Axis, s};
+use ndarray::{ArrayView2, Axis};
 
 use super::candidates::median_distance;
+use super::held_out::{self, squared};
 use super::tolerance_of;
 use crate::dynamics::params::OperatorSelectionParams;
 use crate::dynamics::{DynamicsSpec, Units};
 use crate::error::{Error, Result};
-use crate::interrupt::check;
 use crate::kernel::KernelSpec;
 use crate::koopman::{KoopmanSpec, Truncation};
 use crate::learner::LearnerSpec;
@@ -165,103 +165,40 @@ impl<'a> HeldOut<'a> {
     /// Squared errors of the operator over all horizons on both kinds of held-out rows, as shares of those of
     /// persistence.
     fn errors(&self, operator: &KoopmanSpec, units: &Units) -> Result<Vec<f64>> {
-        let count = self.rows.len();
-        let in_blocks = |i: usize| i * self.params.blocks / count % 2 == 1;
-        let between = |i: usize| i % 2 == 1;
-        let mut out = self.errors_of(operator, units, in_blocks)?;
-        out.extend(self.errors_of(operator, units, between)?);
+        let mut out = self.errors_of(operator, units, false)?;
+        out.extend(self.errors_of(operator, units, true)?);
         Ok(out)
     }
 
-    fn errors_of(
-        &self,
-        operator: &KoopmanSpec,
-        units: &Units,
-        is_held_out: impl Fn(usize) -> bool,
-    ) -> Result<Vec<f64>> {
-        check()?;
-        let places = |held_out: bool| -> Vec<usize> {
-            let all = self.rows.iter().enumerate().filter(|(i, _)| is_held_out(*i) == held_out);
-            all.map(|(_, row)| *row).collect()
-        };
-        let (learned, others) = (places(false), places(true));
-        // Kernel, dictionary and learner alone.
-        let mut model = KoopmanSpec {
-            kernel: operator.kernel.clone(),
-            dictionaries: operator.dictionaries.clone(),
-            learner: operator.learner.clone(),
-            ..KoopmanSpec::default()
-        }
-        .build()?;
-        let scaled = |of: ArrayView2<'_, f64>, rows: &[usize]| {
-            units.scaled(of.select(Axis(0), rows).view()).into_owned()
-        };
+    fn errors_of(&self, operator: &KoopmanSpec, units: &Units, between: bool) -> Result<Vec<f64>> {
+        let pairs = [self.x, self.next];
+        let [rows, others] = held_out::parted(&self.rows, self.params.blocks, between);
+        let model = held_out::learned(operator, units, pairs, &rows)?;
         let mut out = Vec::new();
-        let is_learned =
-            match model.learn(scaled(self.x, &learned).view(), scaled(self.next, &learned).view()) {
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                learned => learned.is_ok(),
-            };
         for steps in self.params.horizons {
-            let from: Vec<usize> = others
-                .iter()
-                .copied()
-                .filter(|row| are_consecutive(self.x, self.next, *row, steps))
-                .collect();
-            let still = self.states(self.x, &from);
+            let from = held_out::with_successors(pairs, &others, steps);
             let then: Vec<usize> = from.iter().map(|row| row + steps - 1).collect();
-            let then = self.states(self.next, &then);
+            let still = held_out::states(self.each, self.x, &from, self.width);
+            let then = held_out::states(self.each, self.next, &then, self.width);
             let persistence = squared(&(&then - &still));
             // A horizon beyond all trajectories, or states at rest.
             if persistence == 0.0 {
                 continue;
             }
-            let ahead = if is_learned {
-                model.forecast(scaled(self.x, &from).view(), &[steps], Truncation::default())
-            } else {
-                Err(Error::NothingLearned)
-            };
-            let error = match ahead {
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                Err(_) => f64::INFINITY,
-                Ok(ahead) => {
-                    let ahead = units.given(ahead.index_axis_move(Axis(0), 0));
-                    let ahead = self.each.scaled(ahead.view());
-                    squared(&(&ahead.slice(s![.., ..self.width]) - &then)) / persistence
-                }
-            };
-            out.push(if error.is_nan() { f64::INFINITY } else { error });
+            let ahead = model.as_ref().ok_or(Error::NothingLearned).and_then(|model| {
+                let start = held_out::scaled(units, self.x, &from);
+                model.forecast(start.view(), &[steps], Truncation::default())
+            });
+            out.push(held_out::share_of_persistence(ahead, [units, self.each], &then, persistence)?);
         }
         Ok(out)
     }
-
-    /// These states without delays, each component on its own scale.
-    fn states(&self, of: ArrayView2<'_, f64>, rows: &[usize]) -> Array2<f64> {
-        let scaled = self.each.scaled(of.select(Axis(0), rows).view()).into_owned();
-        scaled.slice_move(s![.., ..self.width])
-    }
-}
-
-/// Whether this number of pairs, from this one on, follow each other in one trajectory.
-pub(super) fn are_consecutive(
-    x: ArrayView2<'_, f64>,
-    next: ArrayView2<'_, f64>,
-    row: usize,
-    steps: usize,
-) -> bool {
-    row + steps <= x.nrows()
-        && (row..row + steps - 1).all(|i| {
-            let (then, now) = (next.row(i), x.row(i + 1));
-            then.iter().zip(now).all(|(then, now)| then.to_bits() == now.to_bits())
-        })
-}
-
-pub(super) fn squared(values: &Array2<f64>) -> f64 {
-    values.iter().map(|value| value * value).sum()
 }
 
 #[cfg(test)]
 mod tests {
+    use ndarray::Array2;
+
     use super::*;
     use crate::dynamics::Dynamics;
     use crate::random::normal;

@@ -19,6 +19,7 @@
 mod affine;
 mod candidates;
 mod delays;
+mod held_out;
 mod inputs;
 mod judge;
 mod reencoding;

@@ -4,13 +4,12 @@
 //! again after few to many of them. Powers, which alone are the expectation of a stochastic system, are kept unless
 //! another way is clearly better.
 
-use ndarray::{Array2, ArrayView2, Axis, s};
+use ndarray::{ArrayView2, s};
 
-use super::affine::{are_consecutive, squared};
+use super::held_out::{self, squared};
 use crate::dynamics::params::OperatorSelectionParams;
 use crate::dynamics::{DynamicsSpec, Reencoding, Units};
 use crate::error::{Error, Result};
-use crate::interrupt::check;
 use crate::kernel::KernelSpec;
 use crate::koopman::{Koopman, KoopmanSpec, Truncation};
 use crate::learner::LearnerSpec;
@@ -39,7 +38,7 @@ pub(super) fn reencoding(
         return Ok(Reencoding::default());
     }
     let blocks = spec.delays.blocks();
-    let held_out = HeldOut {
+    let pairs = HeldOut {
         params,
         scales: [units, each],
         x,
@@ -47,20 +46,15 @@ pub(super) fn reencoding(
         blocks,
         is_one_delay: is_one_delay(x, next, blocks),
     };
-    let count = rows.len();
     let mut ways: Vec<Way> = Vec::new();
     for between in [false, true] {
-        let is_held_out = |i: usize| if between { i % 2 == 1 } else { i * params.blocks / count % 2 == 1 };
-        let places = |held_out: bool| -> Vec<usize> {
-            let all = rows.iter().enumerate().filter(|(i, _)| is_held_out(*i) == held_out);
-            all.map(|(_, row)| *row).collect()
-        };
-        let Some(model) = held_out.learned(operator, &places(false))? else {
+        let [learned, others] = held_out::parted(&rows, params.blocks, between);
+        let Some(model) = held_out::learned(operator, units, [x, next], &learned)? else {
             return Ok(Reencoding::default());
         };
-        held_out.add_errors(&model, &places(true), &mut ways)?;
+        pairs.add_errors(&model, &others, &mut ways)?;
     }
-    Ok(best(params, &ways, held_out.is_one_delay))
+    Ok(best(params, &ways, pairs.is_one_delay))
 }
 
 /// Squared errors of one way of forecasting as shares of those of persistence, over all horizons.
@@ -99,71 +93,42 @@ struct HeldOut<'a> {
 }
 
 impl HeldOut<'_> {
-    /// Kernel, dictionary and learner that have learned these rows; `None` if they cannot.
-    fn learned(&self, operator: &KoopmanSpec, rows: &[usize]) -> Result<Option<Koopman>> {
-        check()?;
-        let mut model = KoopmanSpec {
-            kernel: operator.kernel.clone(),
-            dictionaries: operator.dictionaries.clone(),
-            learner: operator.learner.clone(),
-            ..KoopmanSpec::default()
-        }
-        .build()?;
-        let scaled =
-            |of: ArrayView2<'_, f64>| self.scales[0].scaled(of.select(Axis(0), rows).view()).into_owned();
-        match model.learn(scaled(self.x).view(), scaled(self.next).view()) {
-            Err(Error::Interrupted) => Err(Error::Interrupted),
-            learned => Ok(learned.is_ok().then_some(model)),
-        }
-    }
-
     /// Adds the errors over all horizons from some of these rows.
     fn add_errors(&self, model: &Koopman, rows: &[usize], ways: &mut Vec<Way>) -> Result<()> {
+        let ([own, each], width) = (self.scales, self.next.ncols() / self.blocks);
         let all = [0].into_iter().chain(self.params.reencodings);
         if ways.is_empty() {
             ways.extend(all.map(|every| Way { every, errors: Vec::new() }));
         }
         for steps in self.params.reencoded_horizons {
-            let whole: Vec<usize> =
-                rows.iter().copied().filter(|row| are_consecutive(self.x, self.next, *row, steps)).collect();
+            let whole = held_out::with_successors([self.x, self.next], rows, steps);
             let from: Vec<usize> = evenly_spaced(whole.len(), self.params.reencoded_rows)
                 .into_iter()
                 .map(|i| whole[i])
                 .collect();
             let then: Vec<usize> = from.iter().map(|row| row + steps - 1).collect();
-            let (still, then) = (self.states(self.x, &from), self.states(self.next, &then));
+            let still = held_out::states(each, self.x, &from, width);
+            let then = held_out::states(each, self.next, &then, width);
             let persistence = squared(&(&then - &still));
             // A horizon beyond all trajectories, or states at rest.
             if persistence == 0.0 {
                 continue;
             }
-            let start = self.scales[0].scaled(self.x.select(Axis(0), &from).view()).into_owned();
+            let start = held_out::scaled(own, self.x, &from);
             for way in &mut *ways {
                 let by = Reencoding { every: way.every, is_one_delay: self.is_one_delay };
                 let kept = |states: ArrayView2<'_, f64>, _: usize| vec![false; states.nrows()];
                 let made =
                     by.forecast(model, self.blocks, start.view(), &[steps], Truncation::default(), kept);
-                let error = match made {
-                    Err(Error::Interrupted) => return Err(Error::Interrupted),
-                    Err(_) => f64::INFINITY,
-                    Ok((_, lost)) if lost.iter().any(|lost| *lost) => f64::INFINITY,
-                    Ok((ahead, _)) => {
-                        let ahead = self.scales[0].given(ahead.index_axis_move(Axis(0), 0));
-                        let ahead = self.scales[1].scaled(ahead.view());
-                        squared(&(&ahead.slice(s![.., ..then.ncols()]) - &then)) / persistence
-                    }
-                };
-                way.errors.push(if error.is_nan() { f64::INFINITY } else { error });
+                let ahead = made.and_then(|(ahead, lost)| {
+                    let is_whole = !lost.iter().any(|lost| *lost);
+                    is_whole.then_some(ahead).ok_or(Error::NothingLearned)
+                });
+                let error = held_out::share_of_persistence(ahead, self.scales, &then, persistence)?;
+                way.errors.push(error);
             }
         }
         Ok(())
-    }
-
-    /// These states without delays, each component on its own scale.
-    fn states(&self, of: ArrayView2<'_, f64>, rows: &[usize]) -> Array2<f64> {
-        let scaled = self.scales[1].scaled(of.select(Axis(0), rows).view()).into_owned();
-        let width = scaled.ncols() / self.blocks;
-        scaled.slice_move(s![.., ..width])
     }
 }
 
