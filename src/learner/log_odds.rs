@@ -1,6 +1,7 @@
 //! Logarithms of odds: of scores, and learned as linear functions of few numbers.
 
 use super::Loss;
+use super::loss::proximal_shares;
 
 /// Shares nearer to 0 and 1 than this differ as much in the logarithm of their odds as they do at one half.
 const EDGE: f64 = 0.01;
@@ -52,7 +53,8 @@ impl<const N: usize> LogOdds<N> {
     }
 
     /// Learns the sign of a row, 1 if it is of the class and -1 if not, of positive weight. That of a past row falls by the
-    /// factor `memory`, down to the prior.
+    /// factor `memory`, down to the prior. O(N^3), without allocation: with 4 terms less than 0.1 µs, half of it two
+    /// exponentials.
     pub fn learn(&mut self, terms: &[f64; N], sign: f64, weight: f64, memory: f64, prior: [f64; N]) {
         let log_odds = self.apply(terms);
         self.curvature.iter_mut().flatten().for_each(|sum| *sum *= memory);
@@ -60,13 +62,13 @@ impl<const N: usize> LogOdds<N> {
             self.curvature[i][i] += 0.25 * prior * (1.0 - memory);
         }
         // An implicit step: one row of a large weight passes no minimum.
-        let Some(step) = solve(&self.curvature, *terms) else { return };
-        let scale = weight * step.iter().zip(terms).map(|(step, term)| step * term).sum::<f64>();
+        let Some((step, square)) = solve(&self.curvature, *terms) else { return };
+        let scale = weight * square;
         if !(scale.is_finite() && log_odds.is_finite()) {
             return;
         }
-        let slope = Loss::Logistic.proximal_slope(log_odds, sign, scale);
-        let bend = weight * Loss::Logistic.curvature(log_odds - scale * slope, sign);
+        let [right, wrong] = proximal_shares(sign * log_odds, scale);
+        let (slope, bend) = (-sign * wrong, weight * (right * wrong));
         for i in 0..N {
             for j in 0..=i {
                 self.curvature[i][j] += bend * (terms[i] * terms[j]);
@@ -103,26 +105,30 @@ impl<const N: usize> LogOdds<N> {
     }
 }
 
-/// Solves with a positive definite matrix, given by its lower triangle, for `right`, by its Cholesky factor; `None` if it
-/// is not positive definite.
-fn solve<const N: usize>(matrix: &[[f64; N]; N], right: [f64; N]) -> Option<[f64; N]> {
-    let (mut factor, mut x) = (*matrix, right);
-    for i in 0..N {
-        for j in 0..=i {
-            let inner: f64 = (0..j).map(|k| factor[i][k] * factor[j][k]).sum();
-            let rest = factor[i][j] - inner;
-            factor[i][j] = if i > j { rest / factor[j][j] } else { rest.sqrt() };
-        }
-        if !(factor[i][i] > 0.0 && factor[i][i].is_finite()) {
+/// Solves `A x = right` with a positive definite matrix, given by its lower triangle, by its factors `L D L'`: `x`, and
+/// `right' x`. `None` if it is not positive definite. As stable as Cholesky's factor, without roots and with `N` divisions.
+fn solve<const N: usize>(matrix: &[[f64; N]; N], right: [f64; N]) -> Option<([f64; N], f64)> {
+    let (mut rest, mut x, mut square) = (*matrix, right, 0.0);
+    let mut inverse = [0.0; N];
+    for j in 0..N {
+        inverse[j] = rest[j][j].recip();
+        if !(inverse[j] > 0.0 && inverse[j].is_finite()) {
             return None;
         }
-        x[i] = (x[i] - (0..i).map(|k| factor[i][k] * x[k]).sum::<f64>()) / factor[i][i];
+        for i in j + 1..N {
+            let factor = rest[i][j] * inverse[j];
+            for k in j + 1..=i {
+                rest[i][k] -= factor * rest[k][j];
+            }
+            x[i] -= factor * x[j];
+        }
+        square += x[j] * (x[j] * inverse[j]);
     }
     for i in (0..N).rev() {
-        let above: f64 = (i + 1..N).map(|k| factor[k][i] * x[k]).sum();
-        x[i] = (x[i] - above) / factor[i][i];
+        let above: f64 = (i + 1..N).map(|k| rest[k][i] * x[k]).sum();
+        x[i] = (x[i] - above) * inverse[i];
     }
-    Some(x)
+    Some((x, square))
 }
 
 #[cfg(test)]
@@ -148,7 +154,8 @@ mod tests {
         all.set_triangle(&lower);
         assert_eq!(all.numbers()[4..], lower);
         let right = [1.0, -2.0, 0.5, 3.0];
-        let x = solve(&all.curvature, right).unwrap();
+        let (x, square) = solve(&all.curvature, right).unwrap();
+        assert!((square - right.iter().zip(x).map(|(right, x)| right * x).sum::<f64>()).abs() < 1e-12);
         let at = |i: usize, j: usize| all.curvature[i.max(j)][i.min(j)];
         for (i, right) in right.into_iter().enumerate() {
             assert!(((0..4).map(|j| at(i, j) * x[j]).sum::<f64>() - right).abs() < 1e-12);
