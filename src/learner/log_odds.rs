@@ -53,8 +53,8 @@ impl<const N: usize> LogOdds<N> {
     }
 
     /// Learns the sign of a row, 1 if it is of the class and -1 if not, of positive weight. That of a past row falls by the
-    /// factor `memory`, down to the prior. O(N^3), without allocation: with 4 terms less than 0.1 µs, half of it two
-    /// exponentials.
+    /// factor `memory`, down to the prior. O(N^3), without allocation: 75 ns with 4 terms once the
+    /// curvature is that of some hundred rows.
     pub fn learn(&mut self, terms: &[f64; N], sign: f64, weight: f64, memory: f64, prior: [f64; N]) {
         let log_odds = self.apply(terms);
         self.curvature.iter_mut().flatten().for_each(|sum| *sum *= memory);
@@ -115,11 +115,11 @@ fn solve<const N: usize>(matrix: &[[f64; N]; N], right: [f64; N]) -> Option<([f6
         if !(inverse[j] > 0.0 && inverse[j].is_finite()) {
             return None;
         }
+        let column = rest.map(|row| row[j]);
         for i in j + 1..N {
-            let factor = rest[i][j] * inverse[j];
-            for k in j + 1..=i {
-                rest[i][k] -= factor * rest[k][j];
-            }
+            let factor = column[i] * inverse[j];
+            let row = rest[i][j + 1..=i].iter_mut().zip(&column[j + 1..]);
+            row.for_each(|(to, from)| *to -= factor * from);
             x[i] -= factor * x[j];
         }
         square += x[j] * (x[j] * inverse[j]);
