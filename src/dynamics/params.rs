@@ -86,6 +86,10 @@ pub struct OperatorSelectionParams {
     /// An affine kernel, and a sum, is selected if its squared errors are less than this multiple of those of the
     /// Gaussian kernel.
     pub clearly: [f64; 2],
+    /// Standard errors of the mean over blocks beyond which a difference is not chance.
+    pub beyond_chance: f64,
+    /// Most groups of held-out pairs by whose correlations a nonlinear system under noise is recognized.
+    pub correlation_groups: usize,
     /// Steps by powers between the states from which forecasts may begin again, rising.
     pub reencodings: [usize; 5],
     /// Steps over which these are compared.
@@ -126,6 +130,8 @@ impl Default for OperatorSelectionParams {
             horizons: [1, 8, 50],
             resolved: [1e-6, 1e-4],
             clearly: [0.25, 0.04],
+            beyond_chance: 3.0,
+            correlation_groups: 32,
             reencodings: [1, 2, 4, 8, 16],
             reencoded_horizons: [4, 16, 50],
             reencoded_pairs: 800,

@@ -47,6 +47,16 @@ pub(super) fn with_kernel(
     operator
 }
 
+/// Whether operators of this kind are compared with one with an affine kernel.
+pub(super) fn may_be_affine(spec: &DynamicsSpec) -> bool {
+    spec.standardize
+        && spec.operator.control.is_none()
+        && spec.horizons.is_empty()
+        && !spec.delays.fewer
+        && matches!(spec.operator.learner, LearnerSpec::Ridge(_))
+        && tolerance_of(&mut spec.operator.dictionaries.clone()).is_some()
+}
+
 /// Whether a kernel of states may have been selected.
 pub(in crate::dynamics) fn may_be_selected(kernel: &KernelSpec) -> bool {
     let is_affine = |kernel: &KernelSpec| matches!(kernel, KernelSpec::Polynomial { degree: 1, .. });
@@ -145,14 +155,8 @@ impl<'a> HeldOut<'a> {
         next: ArrayView2<'a, f64>,
     ) -> Option<Self> {
         let rows = evenly_spaced(x.nrows(), spec.params.max_rows);
-        let is_plain = spec.standardize
-            && spec.operator.control.is_none()
-            && spec.horizons.is_empty()
-            && !spec.delays.fewer
-            && matches!(spec.operator.learner, LearnerSpec::Ridge(_))
-            && tolerance_of(&mut spec.operator.dictionaries.clone()).is_some();
         let determined = rows.len() / 2 >= spec.params.rows_per_unknown * (x.ncols() + 1);
-        (is_plain && determined).then(|| Self {
+        (may_be_affine(spec) && determined).then(|| Self {
             params: &spec.params.selection,
             each,
             x,

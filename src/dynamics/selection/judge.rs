@@ -75,7 +75,7 @@ fn part(gram: MatRef<'_, f64>, rows: &[usize], cols: &[usize]) -> Mat<f64> {
 }
 
 /// The factor of a Gram matrix with this regularization on its diagonal, if it has one.
-fn regularized(gram: &Mat<f64>, regularization: f64) -> Option<Llt<f64>> {
+pub(super) fn regularized(gram: &Mat<f64>, regularization: f64) -> Option<Llt<f64>> {
     let mut regular = gram.clone();
     (0..regular.nrows()).for_each(|i| regular[(i, i)] += regularization);
     regular.llt(Side::Lower).ok()

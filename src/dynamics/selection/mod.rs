@@ -10,7 +10,8 @@
 //! point, a linear kernel is a further candidate, judged by the state alone. It is one too where
 //! pairs are few, and where the record leaves its first states for good, as a line or a ramp does:
 //! similarities to stored states cannot extrapolate such a record. Elsewhere [kernels with affine functions](affine)
-//! are selected where a Gaussian one does not resolve the steps from one state to the next.
+//! are selected where a Gaussian one does not resolve the steps from one state to the next, and the affine kernel where
+//! noise is in all errors and its own are [less beyond chance](paired).
 //!
 //! Held-out forecasts over several steps then select [how such forecasts are made](reencoding).
 //!
@@ -22,6 +23,7 @@ mod delays;
 mod held_out;
 mod inputs;
 mod judge;
+mod paired;
 mod reencoding;
 
 use ndarray::{ArrayView2, Axis, CowArray, s};
@@ -136,6 +138,11 @@ fn choose_operator(
     let operator = gaussian(spec, operator, &found);
     if let Some(other) = with_affine(spec, (&operator, &units), each, chosen_by.view(), their_next.view())? {
         return Ok((other, each.clone()));
+    }
+    let linear = with_kernel(spec, affine(), params.linear_regularization, params.linear_regularization);
+    let both = [(&linear, each), (&operator, &units)];
+    if paired::is_better_beyond_chance(spec, both, chosen_by.view(), their_next.view())? {
+        return Ok((linear, each.clone()));
     }
     Ok((operator, units))
 }
