@@ -164,6 +164,7 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "reencoding",
                 "trees.nearest",
                 "trees.logs.fitted",
+                "trees.tried",
                 "preparation.gradients.x",
                 "preparation.gradients.taken",
                 "trees.boosted.weights",

@@ -126,7 +126,7 @@ impl State {
 
     /// The trees, where the query is for the next row.
     fn answering_trees(&self, any: bool) -> Option<&TreeStage> {
-        (self.trees.is_grown() && !any).then_some(&self.trees)
+        (self.trees.counts() && !any).then_some(&self.trees)
     }
 
     /// Number of rows and outputs.
@@ -204,7 +204,7 @@ impl State {
             }
             Ok(())
         })?;
-        if self.trees.is_grown() {
+        if self.trees.counts() {
             with_scratch(|scratch| self.trees.refine_one(x, out, scratch.prepare(self.trees.length()).0));
         }
         Ok(())
@@ -320,7 +320,7 @@ mod tests {
         for outputs in [1, 3] {
             let (mut model, x) = learned(outputs);
             let state = model.state.as_mut().unwrap();
-            assert!(state.trees.is_grown());
+            assert!(state.trees.counts());
             state.trees.forget_before(u64::MAX);
             let state = model.known().unwrap();
             let (made, one) =
@@ -402,7 +402,7 @@ mod tests {
 
     /// Gradients are those of differences; those with constant shares are off by more than this.
     fn differences_agree((model, x): (AdaptiveExperts, Array2<f64>), by_shares: f64) {
-        assert!(model.known().unwrap().trees.is_grown());
+        assert!(model.known().unwrap().trees.counts());
         let gradient = model.gradient(x.view()).unwrap();
         let plain = model.known().unwrap().slopes(x.view()).unwrap();
         let (mut off, mut without) = (Vec::new(), Vec::new());

@@ -386,7 +386,10 @@ impl State {
         let rows = later.len();
         // The next rows of an order are elsewhere: what was best for those before tells little.
         let halves = [later.clone(), 0..later.start].map(|half| sample.selected(&half.collect::<Vec<_>>()));
-        let chance = BY_CHANCE * (2.0 / later.start.max(1) as f64).sqrt();
+        // The largest of many standard errors grows with the root of their logarithm.
+        let columns = (sample.x.ncols() + sample.y.ncols()) as f64;
+        let errors = (BY_CHANCE * BY_CHANCE + 2.0 * columns.ln()).sqrt();
+        let chance = errors * (2.0 / later.start.max(1) as f64).sqrt();
         if differ(&halves[0], &halves[1], chance) {
             return;
         }

@@ -1,7 +1,7 @@
 //! The trees in a model file.
 
 use super::rival::Rival;
-use super::{Combination, FORMER_NUMBERS, GIVEN_UP, TERMS, TreeStage, rows_within};
+use super::{Combination, FORMER_NUMBERS, GIVEN_UP, ROWS_ON_TRIAL, TERMS, TreeStage, rows_within};
 use crate::error::{Error, Result};
 use crate::experts::adaptive::AdaptiveSpec;
 use crate::experts::adaptive::log_trees::LogTrees;
@@ -56,6 +56,9 @@ impl TreeStage {
                 Combination::Odds(odds) => odds.numbers(),
             };
             out.vector(&format!("trees.mixture.{c}"), &numbers);
+        }
+        if self.is_grown() && !self.counts() {
+            out.counts("trees.tried", &[self.tried]);
         }
     }
 
@@ -162,6 +165,13 @@ impl TreeStage {
                     }
                 }
                 new.combined.push(combined);
+            }
+            new.tried = ROWS_ON_TRIAL;
+            if from.has("trees.tried") {
+                [new.tried] = from.counts("trees.tried")?;
+                if new.tried >= ROWS_ON_TRIAL {
+                    return Err(Error::file("trees.tried are more rows than a trial has"));
+                }
             }
         }
         Ok(new)

@@ -56,6 +56,10 @@ const MEMORY: f64 = 0.9997;
 /// Confidence in the first weights, in rows of even odds.
 const PRIOR: [f64; TERMS] = [16.0; TERMS];
 
+/// Rows that the trees predict beside the kernel experts before they count: nothing is known of their weights before, and where
+/// columns are many and rows are few, trees are no better than the mean.
+const ROWS_ON_TRIAL: u64 = 32;
+
 /// Rows at which experts on logarithms were decided on, where none are to come again.
 const GIVEN_UP: u64 = u64::MAX;
 
@@ -104,6 +108,8 @@ pub(super) struct TreeStage {
     are_labels: bool,
     /// One an output.
     combined: Vec<Combination>,
+    /// Rows that they were learned from, at most [`ROWS_ON_TRIAL`].
+    tried: u64,
 }
 
 /// A row, the predictions of the kernel experts, and those of all experts for it (outputs, experts).
@@ -144,12 +150,18 @@ impl TreeStage {
             nearest_given_up: false,
             are_labels: spec.loss.is_margin(),
             combined: Vec::new(),
+            tried: 0,
         }
     }
 
     /// Whether there are trees.
     pub fn is_grown(&self) -> bool {
         !self.combined.is_empty()
+    }
+
+    /// Whether there are trees of which it is known how good they are.
+    pub fn counts(&self) -> bool {
+        self.is_grown() && self.tried == ROWS_ON_TRIAL
     }
 
     /// Whether some are being made.
@@ -278,7 +290,7 @@ impl TreeStage {
 
     /// The prediction of all experts for an output, given that of the kernel experts.
     pub fn refined(&self, output: usize, mixed: Mixed, predicted: &Predicted) -> Mixed {
-        match self.combined.get(output) {
+        match self.combined.get(output).filter(|_| self.counts()) {
             Some(Combination::Mean(mixture)) => {
                 mixed.refined(self.made(&predicted.0, output), mixture.weights())
             }
@@ -354,6 +366,9 @@ impl TreeStage {
             }
             self.logs.learn(c, &made[self.first_on_logs()..], *target, weight);
         }
+        if self.is_grown() {
+            self.tried = ROWS_ON_TRIAL.min(self.tried + 1);
+        }
         let row = &predicted.0[..width];
         let left: Vec<f64> = targets.iter().zip(&row[features..]).map(|pair| self.left(pair)).collect();
         for tree in &mut self.forest {
@@ -403,6 +418,7 @@ impl TreeStage {
             self.rival = None;
             (self.nearest, self.nearest_given_up) = (None, false);
             (self.boosted, self.forest, self.combined) = (None, Vec::new(), Vec::new());
+            self.tried = 0;
         }
     }
 
