@@ -150,30 +150,36 @@ impl TreeStage {
             return Err(Error::file("trees.counts have a forest without boosted trees"));
         }
         if is_grown {
-            for c in 0..outputs {
-                let mut combined = new.combination(c);
-                let name = format!("trees.mixture.{c}");
-                match &mut combined {
-                    Combination::Mean(mixture) => {
-                        mixture.resume(&from.vector(&name, mixture.numbers().len())?)?;
-                    }
-                    Combination::Odds(odds) => {
-                        odds.resume(&from.vector(&name, LogOdds::<TERMS>::NUMBERS)?);
-                        if !odds.is_sound() {
-                            return Err(Error::file(format!("{name} is none of labels")));
-                        }
-                    }
-                }
-                new.combined.push(combined);
-            }
-            new.tried = ROWS_ON_TRIAL;
-            if from.has("trees.tried") {
-                [new.tried] = from.counts("trees.tried")?;
-                if new.tried >= ROWS_ON_TRIAL {
-                    return Err(Error::file("trees.tried are more rows than a trial has"));
-                }
-            }
+            new.read_combined(from)?;
         }
         Ok(new)
+    }
+
+    /// Weights of the experts, and how many rows they were learned from.
+    fn read_combined(&mut self, from: &Reader<'_>) -> Result<()> {
+        for c in 0..self.outputs {
+            let mut combined = self.combination(c);
+            let name = format!("trees.mixture.{c}");
+            match &mut combined {
+                Combination::Mean(mixture) => {
+                    mixture.resume(&from.vector(&name, mixture.numbers().len())?)?;
+                }
+                Combination::Odds(odds) => {
+                    odds.resume(&from.vector(&name, LogOdds::<TERMS>::NUMBERS)?);
+                    if !odds.is_sound() {
+                        return Err(Error::file(format!("{name} is none of labels")));
+                    }
+                }
+            }
+            self.combined.push(combined);
+        }
+        self.tried = ROWS_ON_TRIAL;
+        if from.has("trees.tried") {
+            [self.tried] = from.counts("trees.tried")?;
+            if self.tried >= ROWS_ON_TRIAL {
+                return Err(Error::file("trees.tried are more rows than a trial has"));
+            }
+        }
+        Ok(())
     }
 }
