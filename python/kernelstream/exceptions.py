@@ -19,10 +19,12 @@ __all__ = [
     "MovedColumnsWarning",
     "NotAvailableError",
     "OutlierWarning",
+    "RepeatedRowsWarning",
     "SentinelWarning",
     "SlowWarning",
     "UnknownCategoriesWarning",
     "UselessPredictionsWarning",
+    "WeightsWarning",
 ]
 
 
@@ -52,6 +54,10 @@ class UselessPredictionsWarning(KernelstreamWarning):
 
 class OutlierWarning(KernelstreamWarning):
     """A target far beyond all errors was winsorized, or pairs of a far state left out."""
+
+
+class RepeatedRowsWarning(KernelstreamWarning):
+    """Many rows are copies of earlier ones, so that errors and intervals are too small."""
 
 
 class SentinelWarning(KernelstreamWarning):

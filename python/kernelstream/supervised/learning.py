@@ -21,6 +21,7 @@ from kernelstream.estimators.diagnostics import (
 )
 from kernelstream.estimators.order import naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
+from kernelstream.estimators.repeated import warn_of_copies
 from kernelstream.estimators.uncertainty import Prequential
 from kernelstream.estimators.validation import sample_weights
 from kernelstream.exceptions import DataError
@@ -43,6 +44,7 @@ def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **ho
     """
     model.n_features_in_ = n_features
     model._warned_of_weights = model._warned_of_unknown = model._warned_of_levels = False
+    model._warned_of_copies = False
     model._levels, model._n_counted = {}, 0
     model._outlier_at = None
     model._first_rows, model._look_at = [], 0
@@ -122,6 +124,8 @@ def learn(
     model._warn_of_outliers(given, found, limited)
     warn_of_codes(model, rows, weights)
     warn_of_levels(model, rows)
+    if not model._has_settings() and not model._warned_of_copies:
+        model._warned_of_copies = warn_of_copies(rows, targets)
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()
     warn_of_concerns(model, concerns, model._follows_drift(), useless, after_outlier=recent)

@@ -65,6 +65,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     _columns: Columns
     # One warning is enough for a stream.
     _warned_of_weights = False
+    _warned_of_copies = False
     _warned_of_unknown = False
     _warned_of_levels = False
     _warned_of_sentinel = False

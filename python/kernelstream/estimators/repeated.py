@@ -1,0 +1,72 @@
+"""Rows that are copies of earlier ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelstream.estimators.advice import advise, by_options
+from kernelstream.exceptions import RepeatedRowsWarning
+
+__all__ = ["share_of_copies", "warn_of_copies"]
+
+# Fewer rows in one call show nothing, and of more the first decide.
+_ENOUGH, _MOST = 100, 200_000
+# Nor do fewer different ones.
+_DIFFERENT = 20
+# Copies are warned of from this share of the rows on.
+_SHARE = 0.2
+# Rows are no copies where every column has few values, as categories and counts do: one column has
+# this share of its values in one row only.
+_DISTINCT = 0.5
+
+
+def share_of_copies(rows: NDArray[np.float64], targets: NDArray[Any]) -> float:
+    """Give the share of rows that equal an earlier one in all columns and in the target.
+
+    0 if no column has mostly distinct values. ``O(n (d + log n))``.
+    """
+    if len(rows) < _ENOUGH:
+        return 0.0
+    rows, targets = rows[:_MOST], np.reshape(targets[:_MOST], (len(rows[:_MOST]), -1))
+    codes = np.unique(targets, return_inverse=True)[1].reshape(targets.shape).astype(np.float64)
+    # Equal rows have equal sums with random weights, and others do not.
+    weights = np.random.default_rng(0).uniform(1.0, 2.0, rows.shape[1] + codes.shape[1])
+    with np.errstate(all="ignore"):
+        largest: NDArray[np.float64] = np.nanmax(np.abs(rows), axis=0, initial=0.0)
+        scales = np.maximum(largest, 1e-300)
+        keys = np.zeros(len(rows))
+        for column, scale, weight in zip(rows.T, scales, weights, strict=False):
+            keys += weight * np.nan_to_num(column / scale, nan=3.0)
+        for column, weight in zip(codes.T, weights[rows.shape[1] :], strict=True):
+            keys += weight * column / max(len(rows), 1)
+    _, first = np.unique(keys, return_index=True)
+    share = 1.0 - len(first) / len(rows)
+    if share < _SHARE:
+        return share
+    if len(first) < _DIFFERENT:
+        return 0.0
+    own = rows[first]
+    enough = _DISTINCT * len(own)
+    return share if any(len(np.unique(column)) >= enough for column in own.T) else 0.0
+
+
+def warn_of_copies(rows: Any, targets: NDArray[Any]) -> bool:
+    """Warn if many rows are copies of earlier ones; return whether."""
+    if not isinstance(rows, np.ndarray) or rows.dtype != np.float64:
+        return False
+    share = share_of_copies(rows, targets)
+    if share < _SHARE:
+        return False
+    remedy = "leave the copies out"
+    if not by_options():
+        remedy += " (frame.drop_duplicates() in pandas), or give how often a row came as its weight"
+    advise(
+        f"{100 * share:.0f} % of the {min(len(rows), _MOST):,} rows equal an earlier row in all "
+        "columns and in the target: experts that remember rows seem better than they are, and so "
+        f"do errors and intervals; {remedy}",
+        RepeatedRowsWarning,
+    )
+    return True
