@@ -54,7 +54,7 @@ impl<const N: usize> LogOdds<N> {
 
     /// Learns the sign of a row, 1 if it is of the class and -1 if not, of positive weight. That of a past row falls by the
     /// factor `memory`, down to the prior. O(N^3), without allocation: 75 ns with 4 terms once the
-    /// curvature is that of some hundred rows.
+    /// curvature is that of about a hundred rows.
     pub fn learn(&mut self, terms: &[f64; N], sign: f64, weight: f64, memory: f64, prior: [f64; N]) {
         let log_odds = self.apply(terms);
         self.curvature.iter_mut().flatten().for_each(|sum| *sum *= memory);

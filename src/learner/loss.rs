@@ -188,7 +188,7 @@ const STEPS: usize = 200;
 /// root of `x - margin = scale / (1 + exp(x))`.
 ///
 /// Chebyshev's third-order steps (J. F. Traub, "Iterative methods for the solution of equations", 1964), with one
-/// exponential each. A scale below 0.01, after some hundred rows, needs two.
+/// exponential each. A scale below 0.01, after about a hundred rows, needs two.
 pub(super) fn proximal_shares(margin: f64, scale: f64) -> [f64; 2] {
     // Up to a scale of 1 the slope of the equation is between 1 and 1.25 everywhere, and steps need no bracket.
     // At `max(margin, ln scale) + 1` the right side is less than `exp(-1)`, and the left at least 1.

@@ -30,18 +30,15 @@ def share_of_copies(rows: NDArray[np.float64], targets: NDArray[Any]) -> float:
     """
     if len(rows) < _ENOUGH:
         return 0.0
-    rows, targets = rows[:_MOST], np.reshape(targets[:_MOST], (len(rows[:_MOST]), -1))
-    codes = np.unique(targets, return_inverse=True)[1].reshape(targets.shape).astype(np.float64)
+    rows, targets = rows[:_MOST], targets[:_MOST]
+    codes = np.unique(targets, return_inverse=True)[1].reshape(len(rows), -1)
+    values = np.column_stack([rows, codes]).astype(np.float64)
     # Equal rows have equal sums with random weights, and others do not.
-    weights = np.random.default_rng(0).uniform(1.0, 2.0, rows.shape[1] + codes.shape[1])
-    with np.errstate(all="ignore"):
-        largest: NDArray[np.float64] = np.nanmax(np.abs(rows), axis=0, initial=0.0)
-        scales = np.maximum(largest, 1e-300)
-        keys = np.zeros(len(rows))
-        for column, scale, weight in zip(rows.T, scales, weights, strict=False):
-            keys += weight * np.nan_to_num(column / scale, nan=3.0)
-        for column, weight in zip(codes.T, weights[rows.shape[1] :], strict=True):
-            keys += weight * column / max(len(rows), 1)
+    weights = 1.0 + np.random.default_rng(0).random(values.shape[1])
+    keys = np.zeros(len(rows))
+    for column, weight in zip(values.T, weights, strict=True):
+        largest = max(np.nanmax(np.abs(column), initial=0.0), 1e-300)
+        keys += weight * np.nan_to_num(column / largest, nan=3.0)
     _, first = np.unique(keys, return_index=True)
     share = 1.0 - len(first) / len(rows)
     if share < _SHARE:
