@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -436,3 +438,67 @@ def test_a_function_on_one_state_alone_has_no_warning(tmp_path):
     result = run("dynamics", tmp_path / "t.csv", "--time", "month", "--forecast", 12)
     assert result.exit_code == 0, result.output
     assert "invalid value" not in result.stderr
+
+
+HOURS = pd.date_range("2024-03-20", periods=400, freq="h", tz="Europe/Berlin")
+INDIA = HOURS.tz_convert("Asia/Kolkata")
+DAYS = pd.date_range("2024-01-01", periods=89, freq="D", tz="Europe/Berlin")
+WEEKS = pd.bdate_range("2024-01-01", periods=150, tz="Europe/Berlin")
+MONTHS = pd.date_range("2004-01-01", periods=150, freq="MS", tz="America/New_York")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("times", "first", "second"),
+    [
+        (HOURS, "2024-04-05 17:00:00+02:00", "2024-04-05 18:00:00+02:00"),
+        (HOURS.tz_convert("UTC"), "2024-04-05 15:00:00+00:00", "2024-04-05 16:00:00+00:00"),
+        (HOURS.tz_localize(None), "2024-04-05 17:00:00", "2024-04-05 18:00:00"),
+        # Clocks are changed on the second day of the forecast; text has the latest offset alone.
+        (DAYS, "2024-03-30 00:00:00+01:00", "2024-03-31 00:00:00+01:00"),
+        (WEEKS, "2024-07-29 00:00:00+02:00", "2024-07-30 00:00:00+02:00"),
+        (MONTHS, "2016-07-01 00:00:00-04:00", "2016-08-01 00:00:00-04:00"),
+        (INDIA, "2024-04-05 20:30:00+05:30", "2024-04-05 21:30:00+05:30"),
+    ],
+    ids=["berlin", "utc", "none", "days", "business days", "months", "kolkata"],
+)
+def test_times_of_forecasts_have_the_zone_or_the_latest_offset(
+    times, first, second, form, tmp_path
+):
+    path, output = tmp_path / f"t.{form}", tmp_path / "f.csv"
+    x = np.sin(np.arange(len(times)) / 4) + 0.1 * np.random.default_rng(0).normal(size=len(times))
+    table = pd.DataFrame({"when": times, "x": x})
+    if form == "parquet":
+        table.to_parquet(path)
+    else:
+        table["when"] = table["when"].astype(str)
+        table.to_csv(path, index=False)
+        if form == "jsonl":
+            table.to_json(path, orient="records", lines=True)
+    result = run("dynamics", path, "--time", "when", "--forecast", 3, "-o", output)
+    assert result.exit_code == 0, result.output
+    assert [line.split(",")[1] for line in output.read_text().splitlines()[1:3]] == [first, second]
+    assert re.search(r"trajectories +1\n", result.output)
+
+
+def test_forecasts_in_parquet_keep_the_zone(tmp_path):
+    x = np.sin(np.arange(len(DAYS)) / 4)
+    pd.DataFrame({"when": DAYS, "x": x}).to_parquet(tmp_path / "t.parquet")
+    output = tmp_path / "f.parquet"
+    run("dynamics", tmp_path / "t.parquet", "--time", "when", "--forecast", 5, "-o", output)
+    times = pd.read_parquet(output)["when"]
+    # 31 March has 23 hours.
+    expected = pd.date_range("2024-03-30", periods=5, freq="D", tz="Europe/Berlin")
+    assert str(times.dt.tz) == "Europe/Berlin"
+    assert times.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("zone", ["Z", "+00", "-0330", "+05:30"])
+def test_offsets_are_read_in_each_form(zone, tmp_path):
+    path, output = tmp_path / "t.csv", tmp_path / "f.csv"
+    lines = [f"2024-05-{1 + i // 24:02}T{i % 24:02}:00:00{zone},{np.sin(i / 4)}" for i in range(99)]
+    path.write_text("\n".join(["when,x", *lines]) + "\n")
+    run("dynamics", path, "--time", "when", "--forecast", 1, "-o", output)
+    written = output.read_text().splitlines()[1].split(",")[1]
+    offset = {"Z": "+00:00", "+00": "+00:00", "-0330": "-03:30"}.get(zone, zone)
+    assert written == f"2024-05-05 03:00:00{offset}"

@@ -18,6 +18,7 @@ from kernelstream.cli.reading.bad_cells import BadCells
 from kernelstream.cli.reading.columns import Columns
 from kernelstream.cli.reading.reader import Reader, Rows
 from kernelstream.cli.reading.sources import Source
+from kernelstream.cli.reading.text import TextTable
 from kernelstream.columns.arrow import as_array, gaps_of, has_fraction, labels_of
 from kernelstream.columns.arrow_types import kind_of, plain, type_to_read
 from kernelstream.columns.texts import Numerals, cast_texts
@@ -240,6 +241,10 @@ def batches_of(
     if label is not None:
         types[label] = _as_label(fields[label], columns.label_type)
     types |= {name: _as_kept(fields[name]) for name in columns.kept if name not in types}
+    if isinstance(table, TextTable):
+        # Instants have no offset: only their text has.
+        instants = [name for name in columns.kept if getattr(types[name], "tz", None)]
+        types |= dict.fromkeys(instants, pa.string())
     before = 0.0
     for rows in table.records({own[name]: kind for name, kind in types.items()}):
         record = rows.record

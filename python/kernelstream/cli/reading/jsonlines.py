@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from kernelstream.cli.reading.lines import Lines, line_of_row
@@ -53,7 +54,7 @@ class JsonLines(TextTable):
         first = lines.first(1, n_first)
         first = first[: first.rfind(b"\n", 0, SAMPLE) + 1] or first
         self._mixed: set[str] = set()
-        self._sample = self._parsed(Block(first, 0, 1), None)
+        self._sample = self._with_zones_as_texts(self._parsed(Block(first, 0, 1), None), first)
         self.schema = self._sample.schema
         self._check_names()
         self._settle(self._sample, only=self._mixed)
@@ -102,6 +103,17 @@ class JsonLines(TextTable):
             ),
         )
         return table if schema is None else table.select(schema.names)
+
+    def _with_zones_as_texts(self, sample: pa.Table, text: bytes) -> pa.Table:
+        """Give times with a zone or offset as text: pyarrow would read them as times without."""
+        times = [field.name for field in sample.schema if pa.types.is_timestamp(field.type)]
+        if times:
+            texts = self._parse(text, dict.fromkeys(times, pa.string()))
+            for name in times:
+                if pc.all(pc.match_substring_regex(texts[name], r":\d.*(Z|[-+]\d\d)")).as_py():
+                    place = sample.column_names.index(name)
+                    sample = sample.set_column(place, name, texts[name])
+        return sample
 
     def _is_written(self, name: str) -> bool:
         return name in self.settled and pa.types.is_temporal(self.settled[name].type)

@@ -12,6 +12,7 @@ from textwrap import wrap
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from rich.console import Console
 
@@ -25,13 +26,14 @@ from kernelstream.cli.running.messages import describe_repeated, describe_sentin
 from kernelstream.cli.running.options import RunOptions, check_coverage
 from kernelstream.cli.running.report import Report, print_report
 from kernelstream.cli.running.selection import chosen_lines
-from kernelstream.cli.running.states import state_columns
+from kernelstream.cli.running.states import has_zone, state_columns
 from kernelstream.cli.running.stopping import Stop
-from kernelstream.cli.running.trajectories import Cutter, Piece, Tail
+from kernelstream.cli.running.trajectories import Cutter, Piece, Tail, Times
 from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import Terminal, say
 from kernelstream.cli.writing.page import check_picture, draw_page
 from kernelstream.cli.writing.predictions import check_ending, column_writer
+from kernelstream.columns.zones import Zoned
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.estimators.progress import ProgressBar
 from kernelstream.estimators.sentinels import find_sentinel
@@ -99,7 +101,7 @@ class Dynamics:
         self._check(sources)
         self._delays = self.delays or 0
         self._span = self._delays * self.delay
-        self._ends: list[tuple[Source, NDArray[np.float64], NDArray[Any] | None]] = []
+        self._ends: list[tuple[Source, NDArray[np.float64], Times | None]] = []
         self._tail = Tail(_TAIL)
         self._bad_cells = BadCells(self.options.bad_cells)
         self._repeated: list[str] = []
@@ -236,6 +238,7 @@ class Dynamics:
         for source in sources:
             with first if source is sources[0] else self._open(source) as table:
                 check_alike(table, columns, first.name)
+                self._are_instants = self.time is not None and has_zone(table, self.time)
                 self._printed = print_notes(self.console, table, self._printed)
                 for batch in batches_of(source, table, columns, 0, size, self._bad_cells):
                     if stop.wanted:
@@ -271,7 +274,10 @@ class Dynamics:
         self._report_sentinel(batch, states)
         times = None if self.time is None else batch.features[self.time]
         try:
-            yield from self._cutter.cut(states, times)
+            zoned = None
+            if times is not None and self._are_instants:
+                zoned = Zoned(batch.kept[0], times)
+            yield from self._cutter.cut(states, times, zoned)
         except ValueError as error:
             remedy = f"; {self._series}, {_BY_FILES}" if self._series else ""
             message = f"{batch.source.name}, column {self.time!r}: {error}{remedy}"
@@ -428,16 +434,27 @@ class Dynamics:
             for (source, _, _), times, outlook in zip(self._ends, ahead, outlooks, strict=True):
                 columns: list[Any] = [[source.name] * len(steps)] if named else []
                 at = np.array(steps) * self.lag
-                columns += [at, *([] if times is None else [times[at - 1]])]
+                columns += [at, *([] if times is None else [_taken(times, at - 1)])]
                 write([*columns, *outlook.columns()])
         if self.output is not None and str(self.output) != "-":
             say(self.console, f"{len(steps) * len(outlooks):,} forecasts written to {self.output}")
 
 
-def _as_short_as_all(ends: list[NDArray[Any] | None]) -> list[NDArray[Any] | None]:
+def _taken(times: Times, rows: NDArray[np.int64]) -> Times:
+    return times[rows] if isinstance(times, np.ndarray) else times.take(pa.array(rows))
+
+
+def _as_short_as_all(ends: list[Times | None]) -> list[Times | None]:
     """Give times as dates if all are, or in seconds if none has a fraction of one."""
-    dated = [times for times in ends if times is not None and times.dtype.kind == "M"]
+    zoned = [times for times in ends if isinstance(times, pa.Array)]
+    if zoned:
+        seconds = [times.cast(pa.timestamp("s", times.type.tz), safe=False) for times in zoned]
+        pairs = zip(zoned, seconds, strict=True)
+        # An offset belongs to a time of the day, also to midnight.
+        is_whole = all(times.equals(short.cast(times.type)) for times, short in pairs)
+        return list(seconds) if is_whole else ends
+    dated = [times for times in ends if isinstance(times, np.ndarray) and times.dtype.kind == "M"]
     for unit in ("datetime64[D]", "datetime64[s]"):
         if dated and all((times == times.astype(unit)).all() for times in dated):
-            return [None if times is None else times.astype(unit) for times in ends]
+            return [times.astype(unit) for times in dated]
     return ends

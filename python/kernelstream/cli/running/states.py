@@ -15,9 +15,15 @@ from kernelstream.cli.reading.columns import (
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.columns.arrow_types import WORDS, kind_of, what_else
 
-__all__ = ["state_columns"]
+__all__ = ["has_zone", "state_columns"]
 
 _NUMERIC = {"number", "boolean"}
+
+
+def has_zone(table: Reader, name: str) -> bool:
+    """Tell whether a column holds times with a time zone or an offset."""
+    own = table.own_name(name) or name
+    return bool(getattr(table.schema.field(own).type, "tz", None))
 
 
 def state_columns(table: Reader, names: Sequence[str], time: str | None) -> Columns:
@@ -55,4 +61,6 @@ def state_columns(table: Reader, names: Sequence[str], time: str | None) -> Colu
             )
         kinds[time] = str(kind)
     numerals = found.numerals | ways_of_times(table, kinds)
-    return Columns(kinds, [], left_out=left_out, notes=found.notes, numerals=numerals)
+    # The time is carried along for its zone or offset.
+    kept = [] if time is None else [time]
+    return Columns(kinds, [], left_out=left_out, notes=found.notes, kept=kept, numerals=numerals)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from kernelstream.columns.zones import Zoned, on_clocks
 from kernelstream.koopman.calendars import Calendar, find_calendar
 from kernelstream.koopman.filling import LONG, count_gaps, count_missing, insert_rows
 
-__all__ = ["Cutter", "Piece", "Tail"]
+__all__ = ["Cutter", "Piece", "Tail", "Times"]
 
 FloatArray = NDArray[np.float64]
+Times: TypeAlias = NDArray[Any] | pa.Array
 
 # Differences within these multiples of the usual one are one step.
 _SHORT, _LONG = 0.5, LONG
@@ -81,7 +84,9 @@ class Cutter:
         gaps times began again (they returned over at least half of the range so far), after how
         many they went back by less, how many rows had missing values, and how many were filled in.
     last_time : float, or datetime64 in microseconds, or None
-        Time of the last complete row.
+        Time of the last complete row, of instants in UTC.
+    zone : str
+        Time zone or offset of that row; empty for none.
     """
 
     def __init__(self, kind: str | None, fill: int = 0) -> None:
@@ -92,6 +97,10 @@ class Cutter:
         self.n_trajectories = self.n_gaps = self.n_returns = self.n_setbacks = 0
         self.n_incomplete = self.n_filled = 0
         self.last_time: float | np.datetime64 | None = None
+        self.zone = ""
+        # The same on its own clock, and whether steps are those of this clock.
+        self._last_clock: np.datetime64 | None = None
+        self._on_clocks = False
         self._seconds = 1.0
         self._calendar: Calendar | None = None
         self._open = False
@@ -107,8 +116,19 @@ class Cutter:
         self._open, self._last, self._before, self._incomplete = False, None, None, 0
         self._range = None
 
-    def cut(self, states: FloatArray, times: NDArray[Any] | None) -> Iterator[Piece]:
+    def cut(
+        self, states: FloatArray, times: NDArray[Any] | None, zoned: Zoned | None = None
+    ) -> Iterator[Piece]:
         """Cut rows.
+
+        Parameters
+        ----------
+        states : ndarray of shape (n, n_columns)
+            Successive rows, NaN where a value is missing.
+        times : ndarray of shape (n,), optional
+            Their times, of instants in UTC.
+        zoned : Zoned, optional
+            Zones or offsets of instants. None: there are none.
 
         Raises
         ------
@@ -116,11 +136,11 @@ class Cutter:
             The times are not evenly spaced, so that there is no step.
         """
         whole = np.asarray(np.isfinite(states).all(axis=1))
-        clock = None
-        if times is not None:
+        clock, clocks = None, times if zoned is None else zoned.clocks
+        if times is not None and clocks is not None:
             if self._kind == "time" and self.step is None:
-                self._find_calendar(times)
-            clock = self._clock(times)
+                self._find_calendar(times, clocks)
+            clock = self._clock(clocks if self._on_clocks else times)
             whole &= np.isfinite(clock)
         rows = np.flatnonzero(whole)
         # Incomplete rows between each complete one and the one before it.
@@ -133,10 +153,13 @@ class Cutter:
         self._incomplete = int(len(states) - 1 - rows[-1])
         steps = between + 1.0 if clock is None else self._steps(clock[rows])
         returned = np.zeros(len(rows), dtype=bool)
-        if clock is not None and times is not None:
+        if clock is not None and times is not None and clocks is not None:
             returned = self._find_returns(clock[rows])
             last = times[rows[-1]]
             self.last_time = last if isinstance(last, np.datetime64) else float(last)
+            self.zone = "" if zoned is None else zoned.zone(int(rows[-1]))
+            if isinstance(last, np.datetime64):
+                self._last_clock = clocks[rows[-1]]
             self._last = float(clock[rows[-1]])
         absent = self._absent(steps)
         breaks = (steps < _SHORT) | (steps > _LONG)
@@ -170,14 +193,18 @@ class Cutter:
         self.n_filled += int(absent.sum())
         return absent
 
-    def _find_calendar(self, times: NDArray[Any]) -> None:
-        """Find whether the first times are those of a calendar."""
-        known = times[~np.isnat(times)]
-        if isinstance(self.last_time, np.datetime64):
-            known = np.append(self.last_time, known)
+    def _find_calendar(self, times: NDArray[Any], clocks: NDArray[Any]) -> None:
+        """Find whether the first times are those of a calendar, or of whole days on their clocks.
+
+        A day on which clocks are changed does not have 24 hours.
+        """
+        known = clocks[~np.isnat(times)]
+        if self._last_clock is not None:
+            known = np.append(self._last_clock, known)
         self._calendar = find_calendar(known)
-        if self._calendar is not None and self.last_time is not None:
-            self._last = float(self._calendar.position(known[:1])[0])
+        self._on_clocks = self._calendar is not None or _are_daily(known)
+        if self._on_clocks and self._last is not None:
+            self._last = float(self._clock(known[:1])[0])
             self._range = self._last, self._last
 
     def _clock(self, times: NDArray[Any]) -> FloatArray:
@@ -228,17 +255,26 @@ class Cutter:
             self.unit, self._seconds = next(found, ("s", 1.0))
         self.step = usual / self._seconds
 
-    def after(self, count: int) -> NDArray[Any] | None:
-        """Give the times of the rows that would follow."""
+    def after(self, count: int) -> Times | None:
+        """Give the times of the rows that would follow, in the zone of the last one."""
         if self.last_time is None or self.step is None:
             return None
-        if self._calendar is not None and isinstance(self.last_time, np.datetime64):
-            return self._calendar.after(self.last_time, self.step, count)
+        if self._calendar is not None and self._last_clock is not None:
+            days = self._calendar.after(self._last_clock, self.step, count)
+            return self._zoned(days)
         ahead: NDArray[Any] = np.arange(1, count + 1) * (self.step * self._seconds)
-        if isinstance(self.last_time, np.datetime64):
-            ahead = np.rint(ahead * 1e6).astype("timedelta64[us]")
-        times: NDArray[Any] = self.last_time + ahead
-        return times
+        if self._last_clock is None:
+            return np.asarray(self.last_time + ahead)
+        ahead = np.rint(ahead * 1e6).astype("timedelta64[us]")
+        return self._zoned((self._last_clock if self._on_clocks else self.last_time) + ahead)
+
+    def _zoned(self, times: NDArray[Any]) -> Times:
+        """Give times, instants or on clocks, the zone or offset of the last row."""
+        if not self.zone:
+            return times
+        if self._on_clocks:
+            return on_clocks(times, self.zone)
+        return pa.array(times.astype("datetime64[us]"), pa.timestamp("us", self.zone))
 
 
 class Tail:
@@ -265,6 +301,13 @@ class Tail:
     def trajectories(self) -> list[FloatArray]:
         """The states, in order of time."""
         return [np.concatenate(parts)[-self._most :] for parts in self._parts]
+
+
+def _are_daily(clocks: NDArray[Any]) -> bool:
+    """Tell whether times are of different days, all at the same time of the day."""
+    days = clocks.astype("datetime64[D]")
+    of_day = clocks.astype("datetime64[us]") - days
+    return len(days) > 1 and bool((of_day == of_day[0]).all() and (days[1:] != days[:-1]).all())
 
 
 def _numbers(times: NDArray[Any]) -> FloatArray:

@@ -16,6 +16,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from kernelstream.cli.writing.replacing import is_direct, replacing
+from kernelstream.columns.zones import with_offsets
 
 __all__ = ["Writer", "check_ending", "column_writer"]
 
@@ -80,11 +81,22 @@ def _csv_writer(sink: IO[bytes], names: list[str]) -> Writer:
     csv.writer(header, lineterminator="\n").writerow(names)
     sink.write(header.getvalue().encode())
     sink.flush()
-    options = pa_csv.WriteOptions(include_header=False, quoting_style="needed")
+    options, unquoted = (
+        pa_csv.WriteOptions(include_header=False, quoting_style=style)
+        for style in ("needed", "none")
+    )
 
     def _write(columns: list[Any]) -> None:
         lines = pa.BufferOutputStream()
-        pa_csv.write_csv(_batch(columns, names), lines, options)
+        batch = _batch(columns, names)
+        types = batch.schema.types
+        for place, kind in enumerate(types):
+            if getattr(kind, "tz", None):
+                texts = with_offsets(batch.column(place))
+                batch = batch.set_column(place, names[place], texts)
+        # Times need no quotation marks, which pyarrow puts around all text.
+        are_plain = all(pa.types.is_primitive(kind) for kind in types)
+        pa_csv.write_csv(batch, lines, unquoted if are_plain else options)
         sink.write(lines.getvalue().to_pybytes())
         sink.flush()
 
