@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
 import kernelstream as ks
-from kernelstream.koopman.times import Reading
+from kernelstream.koopman.times import Reading, last_times
 
 N = 240
 HOURS = np.arange(N + 24)
@@ -237,3 +240,49 @@ def test_gaps_in_states_name_parts_that_have_states(model):
         with pytest.raises(ValueError, match="contains nan at row") as caught:
             model.fit(broken)
         assert str(caught.value).endswith(remedy)
+
+
+DATED = pd.DataFrame({"date": pd.date_range("2024-01-01", periods=90), "x": STATES[:90]})
+ARROW = pa.Table.from_pandas(DATED, preserve_index=False)
+
+
+@pytest.mark.parametrize("estimator", [ks.Forecaster([1]), ks.Koopman()])
+@pytest.mark.parametrize(
+    ("frame", "remedy"),
+    [
+        (DATED, ".set_index('date')"),
+        (DATED.assign(date=DATED["date"].dt.tz_localize("Europe/Berlin")), ".set_index('date')"),
+        (DATED.assign(date=DATED["date"].dt.to_period("D")), ".set_index('date')"),
+        (DATED.astype({"date": str}), ".astype({'date': \"datetime64[us]\"}).set_index('date')"),
+        (DATED.assign(date=DATED["date"].dt.date.astype(object)), ".astype({'date': \""),
+        (DATED.astype({"date": "date32[day][pyarrow]"}), ".astype({'date': \"datetime64[us]\"})"),
+        (pl.from_pandas(DATED), ".to_pandas().set_index('date')"),
+        (pl.from_pandas(DATED).with_columns(pl.col("date").cast(pl.Date)), ".to_pandas()"),
+        (ARROW, ".to_pandas(date_as_object=False).set_index('date')"),
+        (
+            ARROW.set_column(0, "date", ARROW["date"].cast(pa.date32())),
+            ".to_pandas(date_as_object=False).set_index('date')",
+        ),
+    ],
+)
+def test_a_column_of_dates_is_to_be_the_index(estimator, frame, remedy):
+    with pytest.raises((TypeError, ValueError)) as raised:
+        clone(estimator).fit(frame)
+    assert remedy in str(raised.value)
+    (code,) = re.findall(r"make it the index, (frame.*?), or leave it out", str(raised.value))
+    indexed = eval(code, {"frame": frame})
+    model = clone(estimator).fit(indexed)
+    assert model.feature_names_in_.tolist() == ["x"]
+    # The index is read: it has a gap.
+    kept = [*range(40), *range(60, 90)]
+    assert last_times(clone(estimator).fit(indexed.iloc[kept])) is not None
+
+
+@pytest.mark.parametrize("zone", ["", ", tz=Europe/Berlin"])
+def test_an_index_of_arrow_is_read(zone):
+    own = DATED.set_index("date")
+    own.index = own.index.tz_localize(zone[5:] or None)
+    arrow = own.set_axis(own.index.astype(f"timestamp[us{zone}][pyarrow]"))
+    kept = [*range(40), *range(60, 90)]
+    models = [ks.Forecaster([1]).fit(frame.iloc[kept]) for frame in (own, arrow)]
+    assert models[0].n_seen_ == models[1].n_seen_ < len(kept) - 1

@@ -68,9 +68,17 @@ def _is_plain(values: Any) -> bool:
 
 
 def rows_of(
-    estimator: Any, X: Any, *, reset: bool, sparse: bool = False, named: bool = True
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    sparse: bool = False,
+    named: bool = True,
+    indexed: bool = False,
 ) -> Any:
     """Give the rows that an estimator is handed, with its width and names of columns checked.
+
+    With `indexed` the estimator reads times from the index.
 
     Raises
     ------
@@ -83,7 +91,7 @@ def rows_of(
     refuse_masked(X, "X")
     if hasattr(type(X), "collect"):
         raise TypeError(f"X is a {type(X).__name__}, which is not computed yet: use X.collect()")
-    refuse_times(X)
+    refuse_times(X, indexed=indexed)
     _refuse_complex(X, "X")
     try:
         rows = validate_data(
@@ -96,7 +104,7 @@ def rows_of(
         )
         rows = rows.astype(np.float64, copy=False) if issparse(rows) else as_float64(rows, "X")
     except (ValueError, TypeError):
-        refuse_objects(X)
+        refuse_objects(X, indexed=indexed)
         _refuse_texts(X, categories=reset and hasattr(estimator, "columns"))
         raise
     if named and not issparse(rows) and (names := column_names(X)):
@@ -167,6 +175,9 @@ def refuse_masked(values: Any, name: str) -> None:
 
 # What pandas, polars and Arrow call types of dates, times and spans of time.
 _TIMES = re.compile("date|time|duration|period|interval", re.IGNORECASE)
+# Those that an index of times can hold, and a value of text that is one.
+_MOMENTS = re.compile("date|timestamp|period", re.IGNORECASE)
+_A_DAY = re.compile(r"'\d{4}-\d{2}-\d{2}|datetime\.date|Timestamp")
 _TEXTS = re.compile("str|utf8|large_str|object|categor|enum|dictionary", re.IGNORECASE)
 
 
@@ -203,8 +214,10 @@ def _columns(frame: Any) -> list[tuple[Any, str]]:
     return [(name, str(kind)) for name, kind in zip(names, types, strict=True)]
 
 
-def refuse_times(X: Any, array: str = "X") -> None:
+def refuse_times(X: Any, array: str = "X", *, indexed: bool = False) -> None:
     """Refuse columns that a data frame might turn into numbers of days or of nanoseconds.
+
+    With `indexed` the estimator reads times from the index.
 
     Raises
     ------
@@ -213,6 +226,11 @@ def refuse_times(X: Any, array: str = "X") -> None:
     """
     for name, kind in _columns(X):
         if _TIMES.match(kind):
+            if indexed and _MOMENTS.match(kind):
+                raise TypeError(
+                    f"column {name!r} of {array} holds dates or times ({kind}), which are no part "
+                    f"of the state: {_remedy_by_index(X, name, kind)}"
+                )
             raise TypeError(
                 f"column {name!r} of {array} holds dates or times ({kind}), whose unit and "
                 "origin are not known: turn it into numbers, such as the hour of the day or the "
@@ -220,8 +238,23 @@ def refuse_times(X: Any, array: str = "X") -> None:
             )
 
 
-def refuse_objects(X: Any, array: str = "X") -> None:
+def _remedy_by_index(frame: Any, name: Any, kind: str) -> str:
+    """Give the code that makes a column the index of times of a frame of pandas."""
+    index, to_pandas = f".set_index({name!r})", ""
+    if hasattr(type(frame), "column_names"):  # Arrow's
+        to_pandas = ".to_pandas(date_as_object=False)"
+    elif hasattr(type(frame), "to_pandas"):  # polars'
+        to_pandas = ".to_pandas()"
+    elif not kind.startswith(("datetime64", "period")):
+        index = f'.astype({{{name!r}: "datetime64[us]"}}){index}'
+    remedy = f"make it the index, frame{to_pandas}{index}"
+    return f"{remedy}, or leave it out if the states are evenly spaced"
+
+
+def refuse_objects(X: Any, array: str = "X", *, indexed: bool = False) -> None:
     """Name the column of a data frame that holds text or dates, as a better error than numpy's.
+
+    With `indexed` the estimator reads times from the index.
 
     Raises
     ------
@@ -230,6 +263,11 @@ def refuse_objects(X: Any, array: str = "X") -> None:
     """
     for name, kind in _columns(X):
         if _TEXTS.match(kind) and (found := first_of(X[name], (str, bytes, date, timedelta))):
+            if indexed and _A_DAY.match(found) and hasattr(X, "set_index"):
+                raise ValueError(
+                    f"column {name!r} of {array} holds {found}, which is no number: "
+                    f"{_remedy_by_index(X, name, kind)}"
+                ) from None
             raise ValueError(
                 f"column {name!r} of {array} holds {found}, which is no number: leave it out, or "
                 "encode it, for instance by scikit-learn's OneHotEncoder"

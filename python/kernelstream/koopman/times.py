@@ -262,10 +262,20 @@ def read_times(frame: Any) -> list[Any]:
     return found
 
 
+def _plain(index: Any) -> Any:
+    """Give an index of Arrow's times as one of pandas' own; any other as it is."""
+    import pandas as pd  # noqa: PLC0415 (optional)
+
+    is_time = str(index.dtype).startswith(("timestamp", "date"))
+    return pd.DatetimeIndex(index) if is_time else index
+
+
 def _read(frame: Any, last: LastTimes | None) -> _Read:
     index: Any = getattr(frame, "index", None)
     if hasattr(index, "to_timestamp"):  # periods, such as months: by their beginnings
         index = index.to_timestamp()
+    elif "[pyarrow]" in str(getattr(index, "dtype", "")):
+        index = _plain(index)
     zoned = getattr(index, "tz", None) is not None
     if zoned:
         # Steps are those of instants, days those of the zone's clocks.

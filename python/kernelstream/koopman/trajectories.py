@@ -102,7 +102,7 @@ def rows_of_states(estimator: Any, states: Any, *, reset: bool, named: bool = Tr
             f"states must have shape (n, n_components), got ({len(states)},). Reshape your data: "
             f"pass one column as X[:, None] or {column}, and a single state as X[None]"
         )
-    return cast(FloatArray, rows_of(estimator, states, reset=reset, named=named))
+    return cast(FloatArray, rows_of(estimator, states, reset=reset, named=named, indexed=True))
 
 
 def _are_signals(given: Sequence[Any]) -> bool:
