@@ -68,7 +68,7 @@ class SentinelWarning(KernelstreamWarning):
 
 
 class WeightsWarning(KernelstreamWarning):
-    """Weights of rows are so small that the regularization outweighs the rows."""
+    """Weights of rows are so small or large that the regularization is too strong or too weak."""
 
 
 class SlowWarning(KernelstreamWarning):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import deepcopy
 
 import numpy as np
@@ -343,3 +344,28 @@ def test_weights_that_sum_to_one_are_warned_of_once(model, order):
     clone(model).fit(X[rows], y[rows], sample_weight=200 * weights)
     # Ratios are all that matters to experts.
     ks.KernelExperts(size=20).fit(X[rows], X[rows, 0], sample_weight=weights)
+
+
+@pytest.mark.parametrize("model", [ks.KernelRegressor(), ks.KernelClassifier()])
+@pytest.mark.parametrize("rows", [1, 7, 200])
+def test_large_weights_are_warned_of_once(model, rows):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] > 0 if is_classifier(model) else X[:, 0]
+    weights = rng.uniform(500.0, 2000.0, size=200)
+    how = {"classes": [False, True]} if is_classifier(model) else {}
+    model = clone(model)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ks.exceptions.WeightsWarning)
+        for first in range(0, 200, rows):
+            part = slice(first, first + rows)
+            model.partial_fit(X[part], y[part], sample_weight=weights[part], **how)
+    found = [str(one.message) for one in caught]
+    found = [text for text in found if "weights of the rows" in text]
+    assert len(found) == 1
+    assert "too weak for rows of large weights: divide the weights by their mean" in found[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ks.exceptions.WeightsWarning)
+        clone(model).fit(X, y, sample_weight=weights / weights.mean())
+        clone(model).fit(X, y, sample_weight=29.0 * weights / weights.mean())
+        ks.KernelExperts(size=20).fit(X, X[:, 0], sample_weight=weights)

@@ -26,11 +26,12 @@ __all__ = [
     "concerns_of",
     "diagnostics_of",
     "warn_of_concerns",
-    "warn_of_small_weights",
+    "warn_of_weights",
 ]
 
-# Mean weight below which the regularization may outweigh the rows, and fewest rows to judge by.
-_SMALL_WEIGHTS = 0.05
+# Mean weight below which the regularization may outweigh the rows, that above which it is too weak
+# (errors of a noisy table are 9 % larger at 30, 11 % at 1,000), and fewest rows to judge by.
+_SMALL_WEIGHTS, _LARGE_WEIGHTS = 0.05, 30.0
 _FEW_WEIGHTS = 20
 
 
@@ -220,20 +221,42 @@ def warn_of_concerns(
         advise(f"{name} {_moved(model, moved)}", MovedColumnsWarning)
 
 
-def warn_of_small_weights(weights: NDArray[np.float64]) -> bool:
-    """Warn if weights of rows are so small that the regularization may outweigh the rows.
+def warn_of_weights(
+    weights: NDArray[np.float64],
+    before: tuple[int, float] = (0, 0.0),
+    largest: float = _LARGE_WEIGHTS,
+) -> tuple[int, float] | None:
+    """Warn if weights of rows are so small or large that the regularization is not what it was.
+
+    Parameters
+    ----------
+    weights : ndarray
+        Weights; zeros do not count.
+    before : (int, float), optional
+        How many there were before, and their sum.
+    largest : float, optional
+        The largest mean without a warning.
 
     Returns
     -------
-    warned : bool
-        Whether they are, as weights that sum to one.
+    before : (int, float), or None
+        The same for the next weights; None: a warning was given, as of weights that sum to one, or
+        of a survey.
     """
     known = weights[weights > 0.0]
-    if len(known) < _FEW_WEIGHTS or known.mean() >= _SMALL_WEIGHTS:
-        return False
+    count, total = before[0] + len(known), before[1] + float(known.sum())
+    if count < _FEW_WEIGHTS:
+        return count, total
+    mean = total / count
+    # A few large weights among small ones are meant so.
+    if _SMALL_WEIGHTS <= mean <= largest or (mean > largest and np.median(known) <= 1.0):
+        return 0, 0.0
+    effect = "outweighs rows of small weights"
+    if mean > largest:
+        effect = "is too weak for rows of large weights"
     advise(
-        f"the weights of the rows are {known.mean():.3g} on average, and the regularization "
-        "outweighs rows of small weights: divide the weights by their mean",
+        f"the weights of the rows are {mean:.3g} on average, and the regularization "
+        f"{effect}: divide the weights by their mean",
         WeightsWarning,
     )
-    return True
+    return None

@@ -19,7 +19,7 @@ from kernelstream.components.rank import Rank
 from kernelstream.components.replay import Replay
 from kernelstream.components.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from kernelstream.estimators.availability import attribute_of
-from kernelstream.estimators.diagnostics import warn_of_small_weights
+from kernelstream.estimators.diagnostics import warn_of_weights
 from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.validation import (
     located_error,
@@ -634,7 +634,8 @@ or sequence of array-likes of shape (n_times, n_features)
             warn_of_codes(pieces, learned.names, learned.n_inputs, besides=outlier)
         warn_of_learned(self, self._warned())
         unknown = sample_weight is not None and "weights" not in self._warned()
-        if unknown and warn_of_small_weights(flat_weights(sample_weight)):
+        # Large ones are refused.
+        if unknown and warn_of_weights(flat_weights(sample_weight), largest=np.inf) is None:
             self._warned().add("weights")
 
     def _warned(self) -> Warned:

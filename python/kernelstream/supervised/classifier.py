@@ -168,8 +168,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
             Every label that may ever come; needed in the first call of a classifier, and later only
             allowed if it is the same. A class may have its first row at any time.
         sample_weight : array-like of shape (n,), optional
-            How many times each row's loss counts, finite, 0 or more; times the weight of its class,
-            if classes have weights. See the Notes of `KernelRegressor`. None: 1.
+            How many times each row's loss counts, finite, 0 or more, 1 on average; times the weight
+            of its class, if classes have weights. See the Notes of `KernelRegressor`. None: 1.
 
         Returns
         -------

@@ -17,7 +17,7 @@ from kernelstream.columns.batches import Batches, batches_of, named_error, targe
 from kernelstream.estimators.diagnostics import (
     concerns_of,
     warn_of_concerns,
-    warn_of_small_weights,
+    warn_of_weights,
 )
 from kernelstream.estimators.order import naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
@@ -43,8 +43,8 @@ def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **ho
         A parameter is bad, or classes are missing or none.
     """
     model.n_features_in_ = n_features
-    model._warned_of_weights = model._warned_of_unknown = model._warned_of_levels = False
-    model._warned_of_copies = False
+    model._warned_of_unknown = model._warned_of_levels = model._warned_of_copies = False
+    model._weights_before = 0, 0.0
     model._levels, model._n_counted = {}, 0
     model._outlier_at = None
     model._first_rows, model._look_at = [], 0
@@ -130,8 +130,9 @@ def learn(
     useless = None if weights is not None or not model._has_settings() else model._useless()
     warn_of_concerns(model, concerns, model._follows_drift(), useless, after_outlier=recent)
     # To experts that choose their settings only the ratios of weights matter.
-    if weights is not None and model._has_settings() and not model._warned_of_weights:
-        model._warned_of_weights = warn_of_small_weights(weights)
+    before = model._weights_before
+    if weights is not None and model._has_settings() and before is not None:
+        model._weights_before = warn_of_weights(weights, before)
     return predictions
 
 

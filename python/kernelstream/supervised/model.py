@@ -64,12 +64,13 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     # Fixed by the first rows.
     _columns: Columns
     # One warning is enough for a stream.
-    _warned_of_weights = False
     _warned_of_copies = False
     _warned_of_unknown = False
     _warned_of_levels = False
     _warned_of_sentinel = False
     _warned_of_limits = False
+    # How many weights are not judged yet, and their sum; None: they were warned of.
+    _weights_before: tuple[int, float] | None = 0, 0.0
     # Rows in which codes for missing values are looked for; None: no longer.
     _first_rows: list[NDArray[np.float64]] | None = None
     _look_at = 0
@@ -104,8 +105,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
             them. These are all the classes there are; if the stream continues with others, begin
             it with `partial_fit` and its `classes`.
         sample_weight : array-like of shape (n,), optional
-            How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
-            the Notes of `KernelRegressor`. None: 1.
+            How many times each row's loss counts, finite, 0 or more, 1 on average; 0: the row is
+            not learned. See the Notes of `KernelRegressor`. None: 1.
         shuffle : bool, optional
             Whether to learn the rows in a random order, the same at every call; False: in their
             order, as `partial_fit` does, for rows whose relation changes with time. None: shuffled

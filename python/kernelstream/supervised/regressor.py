@@ -157,7 +157,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     ``n_limited_`` counts them. Weights of rows do not change what is an outlier. Models whose
     dictionary is frozen, and merged ones, learn targets as they are, so that merging is exact.
 
-    ``sample_weight`` multiplies the loss of a row, in a single round. For `Ridge`, and
+    ``sample_weight`` multiplies the loss of a row, in a single round, but not the regularization:
+    weights should be 1 on average, which ``weights / weights.mean()`` are. A mean of the first rows
+    above 30 or below 0.05 is warned of, except by experts, which use only ratios. For `Ridge`, and
     `GaussNewton` with a squared loss, weight 3 equals three identical rows (scales, a reservoir and
     `forgetting` count it as one row). Otherwise the slope of the loss is multiplied, and with it
     the step of `Gradient` and of budgeted learners, which differs from several steps. Whether a row
@@ -242,8 +244,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
             Their targets, finite; or the names of their columns in a frame or source.
         sample_weight : array-like of shape (n,), optional
-            How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
-            the Notes of `KernelRegressor`. None: 1.
+            How many times each row's loss counts, finite, 0 or more, 1 on average; 0: the row is
+            not learned. See the Notes of `KernelRegressor`. None: 1.
 
         Returns
         -------
@@ -338,8 +340,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
             Their targets, finite; or the names of their columns in a frame or source.
         sample_weight : array-like of shape (n,), optional
-            How many times each row's loss counts, finite, 0 or more; 0: the row is predicted, and
-            not learned. See the Notes of `KernelRegressor`. None: 1.
+            How many times each row's loss counts, finite, 0 or more, 1 on average; 0: the row is
+            predicted, and not learned. See the Notes of `KernelRegressor`. None: 1.
 
         Returns
         -------
