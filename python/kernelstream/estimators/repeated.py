@@ -50,13 +50,16 @@ def share_of_copies(rows: NDArray[np.float64], targets: NDArray[Any]) -> float:
     return share if any(len(np.unique(column)) >= enough for column in own.T) else 0.0
 
 
-def warn_of_copies(rows: Any, targets: NDArray[Any]) -> bool:
-    """Warn if many rows are copies of earlier ones; return whether."""
+def warn_of_copies(estimator: Any, rows: Any, targets: NDArray[Any]) -> None:
+    """Warn, once, of experts that choose their settings by rows of which many are copies."""
+    if estimator._has_settings() or estimator._warned_of_copies:
+        return
     if not isinstance(rows, np.ndarray) or rows.dtype != np.float64:
-        return False
+        return
     share = share_of_copies(rows, targets)
     if share < _SHARE:
-        return False
+        return
+    estimator._warned_of_copies = True
     remedy = "leave the copies out"
     if not by_options():
         remedy += " (frame.drop_duplicates() in pandas), or give how often a row came as its weight"
@@ -66,4 +69,3 @@ def warn_of_copies(rows: Any, targets: NDArray[Any]) -> bool:
         f"do errors and intervals; {remedy}",
         RepeatedRowsWarning,
     )
-    return True

@@ -124,8 +124,7 @@ def learn(
     model._warn_of_outliers(given, found, limited)
     warn_of_codes(model, rows, weights)
     warn_of_levels(model, rows)
-    if not model._has_settings() and not model._warned_of_copies:
-        model._warned_of_copies = warn_of_copies(rows, targets)
+    warn_of_copies(model, rows, targets)
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()
     warn_of_concerns(model, concerns, model._follows_drift(), useless, after_outlier=recent)
