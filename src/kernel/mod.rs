@@ -67,9 +67,9 @@ impl KernelSpec {
             Self::Mapped { metric, kernel } => {
                 let inner = metric.mapped_width();
                 let known = metric.width() == Some(width) || width == 0;
-                let (expected, found) = (metric.width().unwrap_or(0), width);
+                let (expected, found) = (width, metric.width().unwrap_or(0));
                 if !known {
-                    return Err(Error::WrongWidth { what: "metric", expected: found, found: expected });
+                    return Err(Error::WrongWidth { what: "metric", expected, found });
                 }
                 kernel.resolve(inner)?.mapped(metric.clone())
             }
@@ -78,6 +78,10 @@ impl KernelSpec {
             }
             Self::Product { first, second, second_width: Some(second_width) } => {
                 let first_width = width.saturating_sub(*second_width);
+                let found = first_width + second_width;
+                if found != width && width > 0 {
+                    return Err(Error::WrongWidth { what: "second of a product", expected: width, found });
+                }
                 let (first, second) = (first.resolve(first_width)?, second.resolve(*second_width)?);
                 Ok(Kernel::product(first, first_width, second, *second_width))
             }

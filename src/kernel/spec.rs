@@ -108,7 +108,11 @@ impl KernelSpec {
             | Self::ManhattanLaplacian { bandwidth, .. }
             | Self::Matern32 { bandwidth }
             | Self::Matern52 { bandwidth } => *bandwidth = scaled,
-            _ => return None,
+            Self::Polynomial { .. }
+            | Self::Linear {}
+            | Self::Sum { .. }
+            | Self::Mapped { .. }
+            | Self::Product { .. } => return None,
         }
         Some(kernel)
     }

@@ -348,3 +348,15 @@ fn bounds_and_spectral_densities_are_those_of_the_terms() {
         assert_eq!(kernel.unwrap().spectral_density(), Some(SpectralDensity { scale: 2.0, freedom }));
     }
 }
+
+#[test]
+fn products_of_other_widths_are_refused() {
+    let part = || Box::new(KernelSpec::default());
+    let product = KernelSpec::Product { first: part(), second: part(), second_width: Some(3) };
+    assert!(product.resolve(0).is_ok() && product.resolve(4).is_ok());
+    let error = product.resolve(2).unwrap_err();
+    assert!(matches!(error, crate::Error::WrongWidth { expected: 2, found: 3, .. }), "{error}");
+    let mapped = KernelSpec::Mapped { metric: Metric::Diagonal(vec![1.0; 3]), kernel: part() };
+    let error = mapped.resolve(2).unwrap_err();
+    assert!(matches!(error, crate::Error::WrongWidth { expected: 2, found: 3, .. }), "{error}");
+}
