@@ -147,7 +147,7 @@ pub fn explain(
         });
     }
     let background = match background {
-        Some(rows) => Subject::features(model, rows)?,
+        Some(rows) => Subject::features(model, rows).map_err(of_background)?,
         None => subject.stored(BACKGROUND[usize::from(exact.is_none())])?,
     };
     if background.is_empty() {
@@ -157,13 +157,14 @@ pub fn explain(
             requirement: "rows, which this model needs since it has no stored points of its own",
         });
     }
-    // Rows are checked by this, and named.
-    subject.outputs(x.view())?;
     let background = background.view();
+    // Rows are checked by these, and named: sums of products are computed of numbers as they are.
+    let outputs = subject.outputs(background).map_err(of_background)?;
+    subject.outputs(x.view())?;
     if let Some(parts) = exact {
-        let outputs = subject.inner.n_outputs().ok_or(Error::NothingLearned)?;
-        let mut values = Array3::zeros((x.nrows(), outputs, players.len()));
-        let mut base_values = Array1::zeros(outputs);
+        let n_outputs = subject.inner.n_outputs().ok_or(Error::NothingLearned)?;
+        let mut values = Array3::zeros((x.nrows(), n_outputs, players.len()));
+        let mut base_values = Array1::zeros(n_outputs);
         for part in parts {
             part.sum.add_values(x.view(), background, &part.weights, values.view_mut())?;
             base_values += &part.mean(background);
@@ -171,10 +172,27 @@ pub fn explain(
         return Ok(Explanation { values, errors: None, base_values });
     }
     let function: &Function<'_> = &|rows| subject.outputs(rows);
-    let base_values = function(background)?.mean_axis(Axis(0)).unwrap_or_default();
+    let base_values = outputs.mean_axis(Axis(0)).unwrap_or_default();
     let Sampled { values, errors } =
         sampled(function, x.view(), background, &players, pairs, spec.random_state)?;
     Ok(Explanation { values, errors: Some(errors), base_values })
+}
+
+/// The error of a model that was given a background as its rows, with the name that the caller knows.
+fn of_background(error: Error) -> Error {
+    let what = "background";
+    match error {
+        Error::WrongWidth { expected, found, .. } => Error::WrongWidth { what, expected, found },
+        Error::NotFinite { row, column, value, .. } => Error::NotFinite { what, row, column, value },
+        Error::TooLarge { row, column, magnitude, .. } => Error::TooLarge { what, row, column, magnitude },
+        // A cell is always one of X.
+        Error::Cell { row, column, reason } => Error::InvalidParameter {
+            name: what,
+            value: format!("row {row}, of which column {column} {reason}"),
+            requirement: "rows that the model can predict",
+        },
+        other => other,
+    }
 }
 
 /// Explains each target by its model, by stored points of its own if there is no background.

@@ -211,3 +211,33 @@ fn refusals_name_the_row_and_the_remedy() {
     }
     assert!(Method::of_name("kernel").is_err());
 }
+
+#[test]
+fn a_bad_background_is_refused_by_name() {
+    let x = rows(60, 3, 5);
+    let mut nan = x.clone();
+    nan[(7, 1)] = f64::NAN;
+    let narrow = x.slice(s![.., ..2]).to_owned();
+    let others = [narrow, Array2::ones((4, 5)), Array2::from_elem((4, 3), 1e300)];
+    for spec in
+        ["{}", r#"{"experts": [{}, {}]}"#, r#"{"kernel": {"type": "matern32"}}"#, r#"{"columns": {}}"#]
+    {
+        let model = learned(spec, x.view());
+        let explained = |background: &Array2<f64>| {
+            explain(&model, x.slice(s![..1, ..]), Some(background.view()), ExplainSpec::default())
+        };
+        for background in &others {
+            let message = explained(background).unwrap_err().to_string();
+            assert!(message.contains("background"), "{spec}: {message}");
+        }
+        match explained(&nan) {
+            // A table has features for what is missing.
+            Ok(found) => {
+                assert!(model.as_table().is_some() && found.values.iter().all(|value| value.is_finite()));
+            }
+            Err(error) => {
+                assert!(matches!(error, Error::NotFinite { what: "background", row: 7, column: 1, .. }));
+            }
+        }
+    }
+}
