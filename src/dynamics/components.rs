@@ -8,7 +8,7 @@ use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 use super::Dynamics;
 use super::candidates::{Ahead, CANDIDATES, Candidates, WIDEST};
 use super::horizon::{is_due, stride, stride_under};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, in_range};
 use crate::interrupt::check;
 use crate::uncertainty::{Calibration, around};
 use crate::validate::{check_finite, check_width};
@@ -28,7 +28,7 @@ impl Dynamics {
     /// Initial state for this number of components; `None` if candidates are disabled.
     pub(super) fn new_candidates(&self, width: usize, lag: usize) -> Option<Candidates> {
         let horizons = &self.spec.horizons;
-        let there = self.spec.candidates && width <= WIDEST && !horizons.is_empty();
+        let there = self.check_candidates(width).is_ok();
         let rows = horizons.iter().map(|steps| steps * lag).collect();
         let stride = if self.driven.is_some() { stride_under } else { stride };
         let strides = horizons.iter().map(|steps| stride(*steps)).collect();
@@ -67,7 +67,21 @@ impl Dynamics {
         self.candidates.is_some()
     }
 
+    /// Refuses what has no candidates however much it learns: a specification without them, or too many components.
+    fn check_candidates(&self, width: usize) -> Result<()> {
+        let spec = &self.spec;
+        let needed = "true for forecasts of single components";
+        in_range("candidates", spec.candidates, spec.candidates, needed)?;
+        let needed = "at least one for forecasts of single components";
+        in_range("horizons", &spec.horizons, !spec.horizons.is_empty(), needed)?;
+        let needed = "at most 64 for forecasts of single components";
+        in_range("components", width, width <= WIDEST, needed)?;
+        Ok(())
+    }
+
     fn asked(&self) -> Result<&Candidates> {
+        // Before the first row the width is unknown, and only the specification decides.
+        self.check_candidates(self.n_features().unwrap_or(0))?;
         self.candidates.as_ref().ok_or(Error::NothingLearned)
     }
 

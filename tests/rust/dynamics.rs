@@ -51,3 +51,16 @@ fn intervals_hold_what_comes_and_outlast_a_file() {
     assert!(model.forecasts(x.slice(s![..3, ..])).is_err(), "these are no rows with delays and a period");
     assert!(Dynamics::new(DynamicsSpec::automatic()).unwrap().forecast_deviations().is_err());
 }
+
+#[test]
+fn what_has_no_candidates_says_so_after_rows_too() {
+    let x = record(300);
+    for (candidates, horizons, name) in [(false, vec![1], "candidates"), (true, vec![], "horizons")] {
+        let mut spec = DynamicsSpec::automatic();
+        (spec.candidates, spec.horizons) = (candidates, horizons);
+        let mut model = spec.build().unwrap();
+        model.follow(x.view(), 1, false).unwrap();
+        let message = model.ahead(None, None, 1, 0).unwrap_err().to_string();
+        assert!(message.starts_with(name), "{message}");
+    }
+}
