@@ -33,7 +33,8 @@ const REGULARIZATIONS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 ///
 /// What it leaves out is as in Python: `{}` is `KernelRegressor(scale=False)`, `{"labels": {"classes": ["a", "b"]}}` is
 /// `KernelClassifier(scale=False)`, whose learner is `gauss_newton`, and with `"columns": {}` beside it the columns are
-/// standardized, as by `scale=True`. [`AnyModel::experts`] is `KernelExperts()`.
+/// standardized, as by `scale=True`. `{"adaptive": {}}` is `KernelExperts()`;
+/// [`AnyModel::experts`] is `KernelExperts(presets.bandwidth_grid(width))`.
 ///
 /// ```
 /// use kernelstream::{AnyModel, Result};
@@ -223,6 +224,7 @@ impl AnyModel {
             return self.learn_prequential(x, y, weights, prequential, should_continue);
         };
         self.check_known(x, y, weights)?;
+        prequential.check(y.dim())?;
         let before = self.clone();
         let (n, head, rest) = (x.nrows(), s![..first, ..], s![first.., ..]);
         let of_head = weights.map(|weights| weights.slice_move(s![..first]));

@@ -292,6 +292,7 @@ impl<M: AsModel> Model for TargetModels<M> {
         should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
+        prequential.check(y.dim())?;
         let before = self.can_refuse(weights).then(|| self.clone());
         let mut done = 0;
         while done < x.nrows() && should_continue(done) {

@@ -198,7 +198,9 @@ impl Model for Budgeted {
         should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
-        if x.nrows() == 0 {
+        prequential.check(y.dim())?;
+        // A call that ends at once has learned no widths either.
+        if x.nrows() == 0 || !should_continue(0) {
             return Ok(0);
         }
         // A single row rolls itself back.
@@ -206,7 +208,7 @@ impl Model for Budgeted {
         self.begin(x.ncols(), y.ncols())?;
         let mut targets = Vec::with_capacity(y.ncols());
         for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
-            if !should_continue(i) {
+            if i > 0 && !should_continue(i) {
                 return Ok(i);
             }
             let weight = weights.map_or(1.0, |weights| weights[i]);

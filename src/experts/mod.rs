@@ -361,6 +361,7 @@ impl<M: AsExpert> Model for Experts<M> {
         should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
+        prequential.check(y.dim())?;
         if x.nrows() == 1 && self.can_refuse(weights) {
             return self.learn_single(x, y, weights, prequential, should_continue);
         }

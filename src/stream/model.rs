@@ -145,6 +145,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
+        prequential.check(y.dim())?;
         let before = self.snapshot(x.nrows(), weights);
         let learned = self.learn_rows(x, y, weights, prequential, should_continue);
         learned.inspect_err(|_| self.restore(before))

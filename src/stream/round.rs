@@ -66,12 +66,13 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         mut prequential: Prequential<'_>,
         should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
-        if x.nrows() == 0 {
+        // A call that ends at once has learned no widths either.
+        if x.nrows() == 0 || !should_continue(0) {
             return Ok(0);
         }
         self.begin(x.ncols(), y.ncols())?;
         let (given, mut i, mut prefetched) = (Given { x, y, weights }, 0, 0);
-        while i < x.nrows() && should_continue(i) {
+        while i < x.nrows() && (i == 0 || should_continue(i)) {
             let pace = self.pace();
             let len = self.schedule.block_len(x.nrows() - i, self.basis.as_basis(), pace);
             let ahead = self.basis.as_basis().prefetch().min(x.nrows() - i);
@@ -96,6 +97,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     ) -> Result<()> {
         let (rows, targets) = (one_row(x), one_row(y));
         self.check(rows, targets, None)?;
+        prequential.check(targets.dim())?;
         let before = self.snapshot(1, None);
         let learned = self.begin(x.len(), y.len()).and_then(|()| {
             self.seen.hold(rows.row(0), targets.row(0));

@@ -422,6 +422,7 @@ impl<M: AsModel> Model for Table<M> {
         should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
+        prequential.check(y.dim())?;
         if self.labels.is_some() && prequential.wants_spreads() {
             return Err(Error::NoDeviation);
         }
@@ -432,9 +433,11 @@ impl<M: AsModel> Model for Table<M> {
             let classes = labels.probabilities(Array2::zeros((0, labels.n_outputs())).view())?.ncols();
             check_width("probabilities", Some(classes), probabilities.ncols())?;
         }
-        if x.nrows() == 0 {
+        // A call that ends at once has learned no columns either.
+        if x.nrows() == 0 || !should_continue(0) {
             return Ok(0);
         }
+        let mut should_continue = |row| row == 0 || should_continue(row);
         let before = self.snapshot(x.nrows(), weights);
         if let Some(encoder) = self.encoder.as_mut().filter(|encoder| encoder.n_cells().is_none()) {
             let first = weights.and_then(|all| all.iter().position(|weight| *weight > 0.0)).unwrap_or(0);

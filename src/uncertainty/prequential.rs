@@ -5,6 +5,7 @@ use std::ops::Range;
 use ndarray::{ArrayViewMut, ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, Axis, Dimension, s};
 
 use super::{Calibration, Spread};
+use crate::error::{Error, Result};
 
 /// Requested outputs for rows just before each is learned: arrays to be filled.
 #[derive(Debug, Default)]
@@ -66,12 +67,49 @@ impl<'a> Prequential<'a> {
     /// the model.
     #[must_use]
     pub fn fits(&self, (n, p): (usize, usize)) -> bool {
-        self.predictions.as_ref().is_none_or(|all| all.dim() == (n, p))
-            && self.deviations.as_ref().is_none_or(|all| all.dim() == (n, p))
-            && self.spreads.as_ref().is_none_or(|all| all.dim() == (n, p))
-            && self.intervals.as_ref().is_none_or(|(_, all)| all.dim() == (n, p, 2))
-            && self.probabilities.as_ref().is_none_or(|all| all.nrows() == n)
-            && self.novelties.as_ref().is_none_or(|all| all.len() == n)
+        self.check_shapes((n, p)).is_ok()
+    }
+
+    /// Refuses arrays that do not [fit](Self::fits) and coverages that are none, before anything is learned.
+    pub(crate) fn check(&self, shape: (usize, usize)) -> Result<()> {
+        if let Some((coverage, _)) = &self.intervals {
+            Calibration::check(*coverage)?;
+        }
+        self.check_shapes(shape)
+    }
+
+    fn check_shapes(&self, (n, p): (usize, usize)) -> Result<()> {
+        let (predictions, deviations) = (&self.predictions, &self.deviations);
+        for (what, all) in
+            [("predictions", predictions), ("deviations", deviations), ("spreads", &self.spreads)]
+        {
+            if let Some(found) = all.as_ref().map(ArrayViewMut2::dim)
+                && found != (n, p)
+            {
+                return Err(Error::Shape { what, found, needed: (n, p), why: "the shape of y" });
+            }
+        }
+        if let Some((_, all)) = &self.intervals
+            && all.dim() != (n, p, 2)
+        {
+            return Err(Error::InvalidParameter {
+                name: "intervals",
+                value: format!("{:?}", all.dim()),
+                requirement: "an array of the shape of y, with two ends for each target",
+            });
+        }
+        let rows = [
+            ("probabilities", self.probabilities.as_ref().map(ArrayViewMut2::nrows)),
+            ("novelties", self.novelties.as_ref().map(ArrayViewMut1::len)),
+        ];
+        for (right, right_rows) in rows {
+            if let Some(right_rows) = right_rows
+                && right_rows != n
+            {
+                return Err(Error::LengthMismatch { left: "X", left_rows: n, right, right_rows });
+            }
+        }
+        Ok(())
     }
 
     /// The views of these rows.

@@ -8,6 +8,7 @@ mod experts;
 mod koopman;
 mod labels;
 mod merge;
+mod outputs;
 mod presets;
 mod sketched;
 mod stream;

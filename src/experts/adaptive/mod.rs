@@ -181,6 +181,7 @@ impl Model for AdaptiveExperts {
         should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
+        prequential.check(y.dim())?;
         let mut done = 0;
         let relative = self.weighing.clone().relative(weights, x.nrows());
         while done < x.nrows() && should_continue(done) {
