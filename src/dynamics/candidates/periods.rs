@@ -35,8 +35,11 @@ const CHANCE: f64 = 1.4;
 const DAYS: [usize; 4] = [24, 48, 96, 144];
 const WEEK: usize = 7;
 
-/// Least correlation of values and those one period before, about a moving mean, where there are too few for a profile of some
-/// to be judged by the others; and the deviations of its transform (Fisher's) by chance that it has to exceed, of a calendar
+/// From as many weeks on these are judged as other periods are.
+const FEW_WEEKS: usize = 8;
+
+/// Least correlation of values and those one of two periods before, about a moving mean, where there are too few for a profile of
+/// some to be judged by the others; and the deviations of its transform (Fisher's) by chance that it has to exceed, of a calendar
 /// period. In 20 to 400 rows of noise, white or autocorrelated, a period is found in at most 2 of 100 records, and in random
 /// walks in at most 5.
 const REPEATED: f64 = 0.6;
@@ -84,24 +87,27 @@ pub fn find(values: &[f64], known: &[usize], parameters: &Parameters) -> Vec<usi
     found
 }
 
-/// The week of this first period, if it is a day, where two weeks without their days are alike and there are too few to be
-/// judged as other periods.
+/// The week of this first period, if it is a day, where weeks without their days are alike and are too few to be judged as
+/// other periods.
 fn week_of(values: &[f64], first: usize) -> Option<usize> {
     let (n, week) = (values.len(), WEEK * first);
-    if !DAYS.contains(&first) || n < 2 * week || week <= longest_in(n) {
+    if !DAYS.contains(&first) || n < 2 * week || n >= FEW_WEEKS * week {
         return None;
     }
     (repeats(values, week) > 0.0).then_some(week)
 }
 
-/// By how much the correlation with the values one period before is beyond chance.
+/// By how much the correlation with the values one period before is beyond chance, and beyond what a profile of so few cycles
+/// has to explain to be better than none, with a margin: its error is the noise over their number.
 fn repeats(values: &[f64], period: usize) -> f64 {
+    let cycles = values.len() as f64 / period as f64;
+    let least = REPEATED * 3.0 / (1.0 + cycles);
     let about = deviations(values, period);
     let (later, before) = (&about[period..], &about[..values.len() - period]);
     let product = |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(a, b)| a * b).sum::<f64>();
     let squares = product(later, later) * product(before, before);
     let chance = (UNLIKELY / (later.len() as f64 - 3.0).max(0.5).sqrt()).tanh();
-    product(later, before) / squares.sqrt().max(f64::MIN_POSITIVE) - REPEATED.max(chance)
+    product(later, before) / squares.sqrt().max(f64::MIN_POSITIVE) - least.max(chance)
 }
 
 /// The calendar period of two to three cycles that repeats itself most clearly, if any does.
@@ -389,5 +395,29 @@ mod tests {
         assert!(at.len() < 50 && at.is_sorted());
         // Quarters of an hour.
         assert_eq!(next_detection(1200, &[96], &Parameters::DEFAULT), 2 * 672);
+    }
+
+    /// Hours with a day, whose weekdays are higher at noon by this many deviations of the noise.
+    fn weeks(n: usize, weekdays: f64, seed: u64) -> Vec<f64> {
+        let noon = |hour: f64| (-((hour - 13.0) / 4.0).powi(2)).exp();
+        (0..n)
+            .map(|t| {
+                let (hour, day) = ((t % 24) as f64, t / 24 % 7);
+                let at_work = if day < 5 { weekdays * noon(hour) } else { 0.0 };
+                7.0 * (std::f64::consts::TAU * hour / 24.0).sin()
+                    + at_work
+                    + crate::random::normal(seed, t as u64)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn weeks_are_found_as_soon_as_their_profile_is_better_than_none() {
+        for n in [600, 700, 800, 900, 1000, 1200, 1343, 1344, 2000] {
+            for seed in 0..5 {
+                assert_eq!(find(&weeks(n, 5.0, seed), &[], &Parameters::DEFAULT), [24, 168], "{n} {seed}");
+                assert_eq!(find(&weeks(n, 0.0, seed), &[], &Parameters::DEFAULT), [24], "{n} {seed}");
+            }
+        }
     }
 }
