@@ -94,14 +94,14 @@ fn week_of(values: &[f64], first: usize) -> Option<usize> {
     if !DAYS.contains(&first) || n < 2 * week || n >= FEW_WEEKS * week {
         return None;
     }
-    (repeats(values, week) > 0.0).then_some(week)
+    // What a profile of these cycles has to explain to be better than none, with a margin: its error is the noise over their
+    // number.
+    let least = REPEATED * 3.0 / (1.0 + n as f64 / week as f64);
+    (repeats(values, week, least) > 0.0).then_some(week)
 }
 
-/// By how much the correlation with the values one period before is beyond chance, and beyond what a profile of so few cycles
-/// has to explain to be better than none, with a margin: its error is the noise over their number.
-fn repeats(values: &[f64], period: usize) -> f64 {
-    let cycles = values.len() as f64 / period as f64;
-    let least = REPEATED * 3.0 / (1.0 + cycles);
+/// By how much the correlation with the values one period before is beyond chance, and beyond the least.
+fn repeats(values: &[f64], period: usize, least: f64) -> f64 {
     let about = deviations(values, period);
     let (later, before) = (&about[period..], &about[..values.len() - period]);
     let product = |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(a, b)| a * b).sum::<f64>();
@@ -114,7 +114,8 @@ fn repeats(values: &[f64], period: usize) -> f64 {
 fn few_cycles(values: &[f64]) -> Option<usize> {
     let n = values.len();
     let is_short = |period: &usize| (2 * period..).contains(&n) && *period > longest_in(n);
-    let tried = CALENDAR.into_iter().filter(is_short).map(|period| (period, repeats(values, period)));
+    let tried =
+        CALENDAR.into_iter().filter(is_short).map(|period| (period, repeats(values, period, REPEATED)));
     let found = tried.filter(|(_, beyond)| *beyond > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
     found.map(|(period, _)| period)
 }
