@@ -714,6 +714,7 @@ def test_probabilities_before_learning_are_refused_with_the_row():
 @pytest.mark.parametrize(
     ("regularization", "weight"), [(1e-2, 1.0), (1e-4, 1.0), (1e-2, 100.0), (1e-9, 1.0)]
 )
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.WeightsWarning")
 def test_noisy_labels_are_as_probable_as_to_the_batch_optimum(order, regularization, weight):
     scipy_special = pytest.importorskip("scipy.special")
     for seed, flipped in ((0, 0.1), (3, 0.2)):
@@ -755,6 +756,7 @@ def test_noisy_labels_are_as_probable_as_to_the_batch_optimum(order, regularizat
 
 
 @pytest.mark.parametrize("weight", [1e4, 1e8, 1e12])
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.WeightsWarning")
 def test_rows_of_enormous_weights_keep_the_odds_bounded(weight):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))

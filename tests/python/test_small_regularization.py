@@ -114,6 +114,7 @@ LABEL_LEARNERS = {
 
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("learner", LABEL_LEARNERS)
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.WeightsWarning")
 def test_noisy_labels_with_next_to_no_regularization_or_heavy_weights(learner, ordered):
     rng = np.random.default_rng(0)
     X, T = rng.normal(size=(800, 2)), rng.normal(size=(2000, 2))
