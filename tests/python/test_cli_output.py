@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from kernelstream.cli import app
 from kernelstream.cli.running.windows import Drift, Window
+from kernelstream.cli.writing.picture import History
 from kernelstream.estimators import progress
 from test_cli import run
 
@@ -193,6 +194,32 @@ def test_figures_are_lines_of_json_and_a_picture(table, tmp_path):
     run("learn", table, "-t", "up", "-x", "y", "--metrics", figures)
     last = [json.loads(line) for line in figures.read_text().splitlines()][-1]
     assert last["error"] < last["majority_error"]
+
+
+@pytest.mark.parametrize("rows", [1, 40, 256, 400, 2000])
+@pytest.mark.parametrize("options", [["--plain"], ["--experts"]])
+def test_the_picture_of_few_rows_has_a_curve(table, tmp_path, monkeypatch, rows, options):
+    pytest.importorskip("matplotlib")
+    curves = []
+    draw = History.draw
+
+    def keep(history):
+        curves.append(history.points)
+        draw(history)
+
+    monkeypatch.setattr(History, "draw", keep)
+    first = tmp_path / "first.csv"
+    first.write_text("".join(table.read_text().splitlines(keepends=True)[: rows + 1]))
+    options = ["-x", "up", *options, "--predict-to", tmp_path / "p.csv"]
+    result = run("learn", first, "-t", "y", *options, "--plot", tmp_path / "curve.png")
+    assert result.exit_code == 0, result.output
+    (points,) = curves
+    assert len(points) >= min(rows, 20)
+    assert points[-1][0] == rows
+    written = pd.read_csv(tmp_path / "p.csv")
+    run("learn", first, "-t", "y", *options)
+    # Sums over batches of other sizes are rounded differently.
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "p.csv"), written, rtol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
