@@ -1,7 +1,9 @@
 """The pictures show the numbers they were given, and refuse what they cannot show."""
 
+import pickle
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit  # noqa: E402
 
 import kernelstream as ks  # noqa: E402
 from kernelstream import koopman, plots  # noqa: E402
+from kernelstream.plots import forecasts  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -207,14 +210,124 @@ def test_without_matplotlib_the_error_says_what_to_install(
 def test_a_fan_has_its_bands_at_the_horizons() -> None:
     rng = np.random.default_rng(0)
     T = np.cumsum(rng.normal(size=(300, 2)), axis=0)
-    model = ks.Forecaster([4, 1, 12], ks.Koopman(time_step=0.5)).fit(T)
+    model = ks.Forecaster([3, 1, 2], ks.Koopman(time_step=0.5)).fit(T)
     ax = plots.forecast(model, T[-20:], T[:6], component=1)
     past, line, dots = ax.get_lines()
     np.testing.assert_array_equal(past.get_ydata(), T[-20:, 1])
-    np.testing.assert_allclose(line.get_xdata(), [0.0, 0.5, 2.0, 6.0])
-    np.testing.assert_allclose(line.get_ydata()[1:], model.forecast()[[1, 0, 2], 0, 1])
+    np.testing.assert_allclose(line.get_xdata(), [0.0, 0.5, 1.0, 1.5])
+    np.testing.assert_allclose(line.get_ydata()[1:], model.forecast()[[1, 2, 0], 0, 1])
     np.testing.assert_array_equal(dots.get_ydata(), T[:6, 1])
     outer, inner = (band.get_paths()[0].vertices[:, 1] for band in ax.collections)
     ends = model.forecast_interval(coverage=0.9)[:, 0, 1]
     np.testing.assert_allclose([outer.min(), outer.max()], [ends.min(), ends.max()])
     assert np.ptp(inner) < np.ptp(outer)
+
+
+@pytest.mark.parametrize(
+    ("horizons", "lag", "seasons", "runs"),
+    [
+        ([1, 2, 3], 1, [], [[0, 1, 2, 3]]),
+        ([1, 6, 24, 48], 1, [24], [[0, 1], [2], [3], [4]]),
+        ([1, 4, 7, 48], 1, [24, 168], [[0, 1, 2, 3], [4]]),
+        ([1, 2, 3, 5, 8, 12, 18], 1, [], [[0, 1, 2, 3, 4, 5, 6, 7]]),
+        ([24], 1, [24], [[0], [1]]),
+        ([2, 4, 6], 2, [4], [[0, 1, 2, 3]]),
+    ],
+)
+def test_horizons_far_apart_are_points(
+    horizons: list[int], lag: int, seasons: list[int], runs: list[list[int]]
+) -> None:
+    found = forecasts._runs(np.array(horizons, dtype=float), lag, seasons)
+    assert [run.tolist() for run in found] == runs
+
+
+SEASONAL = (50 + 8 * np.sin(np.arange(700) / 24 * 2 * np.pi))[:, None]
+SEASONAL = SEASONAL + np.random.default_rng(0).normal(size=SEASONAL.shape)
+
+
+def test_a_fan_shows_seasons_before_it_and_no_line_between_far_horizons() -> None:
+    model = ks.Forecaster([1, 6, 24, 48]).fit(SEASONAL[:300])
+    for rows in (100, 7, 1, 1, 1, 190):
+        model.partial_fit(SEASONAL[model.n_states_ :][:rows])
+    ax = plots.forecast(model)
+    past, line = ax.get_lines()
+    np.testing.assert_array_equal(past.get_ydata(), SEASONAL[600 - 144 : 600, 0])
+    assert past.get_xdata()[-1] == 0.0
+    assert line.get_marker() == "o"
+    at = line.get_xdata()
+    assert np.isnan(at).sum() == 3
+    np.testing.assert_array_equal(at[np.isfinite(at)], [0.0, 1.0, 6.0, 24.0, 48.0])
+    np.testing.assert_allclose(line.get_ydata()[np.isfinite(at)][1:], model.forecast()[:, 0, 0])
+    # Bars of three horizons and the area of the first, twice.
+    assert len(ax.collections) == 8
+
+
+@pytest.mark.parametrize(
+    ("horizons", "period", "count"), [([1], 24, 48), ([1], None, 20), ([30], None, 90)]
+)
+def test_a_fan_shows_two_seasons_or_three_horizons(
+    horizons: list[int], period: int | None, count: int
+) -> None:
+    noise = np.random.default_rng(0).normal(size=(300, 1))
+    model = ks.Forecaster(horizons, period=period).fit(noise)
+    assert len(plots.forecast(model).get_lines()[0].get_xdata()) == count
+
+
+def test_a_fan_shows_no_states_from_before_a_gap_or_another_trajectory() -> None:
+    model = ks.Forecaster([1]).fit(SEASONAL[:300])
+    model.partial_fit(SEASONAL[400:430], continued=False)
+    np.testing.assert_array_equal(
+        plots.forecast(model).get_lines()[0].get_ydata(), SEASONAL[400:430, 0]
+    )
+
+
+LONG = ["the area of the rooms of the house in square metres, without the cellar", "z", "of it"]
+
+
+class Explained:
+    """What the functions need of an explanation."""
+
+    values = np.array([[-3190.0, 235.0, 1.2], [2000.0, -100.0, 3.0], [10.0, 40.0, -1.0]])
+    base_values = np.full(3, 234.7)
+    data = np.random.default_rng(0).normal(size=(3, 3))
+
+    def __init__(self, names: list[str]) -> None:
+        self.feature_names = names
+
+
+@pytest.mark.parametrize("names", [["size of the living room", "k", "z"], LONG])
+@pytest.mark.parametrize("kind", ["waterfall", "beeswarm", "contributions", "importances"])
+def test_no_label_is_cut_off(kind: str, names: list[str]) -> None:
+    if kind == "importances":
+        ax = plots.importances([0.9, 0.1, 0.0], names=names)
+    else:
+        ax = getattr(plots, kind)(Explained(names))
+    figure = ax.figure
+    figure.canvas.draw()
+    texts = [ax.xaxis.label, *ax.get_yticklabels(), *ax.texts]
+    low, high = sorted(ax.get_xlim())
+    ticks = zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)
+    shown = [text for at, text in ticks if low <= at <= high]
+    texts += shown
+    width, height = figure.canvas.get_width_height()
+    for text in texts:
+        box = text.get_window_extent()
+        assert box.x0 >= 0, text
+        assert box.y0 >= 0, text
+        assert box.x1 <= width, text
+        assert box.y1 <= height, text
+    if kind == "waterfall":
+        # The numbers beside the bars are drawn: they are within the axes.
+        assert all(low < text.xy[0] < high for text in ax.texts)
+        boxes = [text.get_window_extent() for text in shown]
+        assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
+
+def test_a_fan_of_a_loaded_model_shows_the_states_that_its_forecast_needs() -> None:
+    model = ks.Forecaster([1, 2]).fit(SEASONAL[:300])
+    again = pickle.loads(pickle.dumps(model))
+    shown = plots.forecast(again).get_lines()[0].get_ydata()
+    np.testing.assert_array_equal(shown, SEASONAL[300 - len(shown) : 300, 0])
+    again.partial_fit(SEASONAL[300:400])
+    shown = plots.forecast(again).get_lines()[0].get_ydata()
+    np.testing.assert_array_equal(shown, SEASONAL[400 - len(shown) : 400, 0])

@@ -91,6 +91,9 @@ def _names_of(inputs: Any) -> list[str] | None:
 
 # Gaps of at most this many rows are estimated, by the core, in any record: see `MOST_ESTIMATED`.
 _ESTIMATED = 12
+# States kept for pictures: two of the longest seasons, or this multiple of the longest horizon, and
+# at most this many numbers in this many parts; the fewest of them that are drawn.
+_LONGEST_SEASON, _HISTORY, _RECENT_NUMBERS, _PARTS, _FEWEST_SHOWN = 512, 3, 200_000, 64, 20
 _LONGER = "seasons continue after longer ones"
 
 
@@ -204,6 +207,8 @@ class Forecaster(StreamEstimator):
     n_features_in_: int
     _input_names: list[str] | None
     _times: LastTimes | None
+    # How many states were learned with the last of these.
+    _recent: tuple[int, list[FloatArray]] | None
 
     def __init__(
         self,
@@ -360,6 +365,7 @@ or sequence of array-likes of shape (n_times, n_features)
         if reset:
             self._core = _core.Koopman(json.dumps(self._core_spec(operator)))
         learned = LearnedStates.of_trajectories(pieces, names, operator.n_inputs)
+        recent = self._recent_parts()
         self._core.take_first_outlier()
         n_before = int(self._core.n_left_out)
         n_states = sum(map(len, filled))
@@ -370,8 +376,49 @@ or sequence of array-likes of shape (n_times, n_features)
             gaps = [reading.given[0].gap or missing, *(one.gap for one in reading.given[1:])]
             self._core.follow(filled, lag, continued and not reading.begins, report, gaps)
         self._times = reading.last(self._core, filled)
+        if filled:
+            follows = continued and not any(gaps) and not reading.begins
+            self._remember(filled[-1], recent if follows else [])
         reading.warn(estimated=_ESTIMATED if by_component and not operator.n_inputs else 0)
         return learned, n_before
+
+    def _recent_parts(self) -> list[FloatArray]:
+        """Give the last states in parts; none if they are not those learned last."""
+        known: tuple[int, list[FloatArray]] | None = vars(self).get("_recent")
+        return [] if known is None or known[0] != self._n_learned() else known[1]
+
+    def _n_learned(self) -> int:
+        return int(self._core.n_states) + int(self._core.n_seen)
+
+    def _remember(self, rows: FloatArray, before: list[FloatArray]) -> None:
+        """Keep the last states for pictures; files do without."""
+        width = self.n_features_in_
+        most = max(2 * _LONGEST_SEASON, _HISTORY * max(steps_of(self.horizons)) * self._lag())
+        most = min(most, max(_RECENT_NUMBERS // width, 1))
+        parts = [*before, rows[-most:, :width].copy()]
+        while sum(map(len, parts[1:])) >= most:
+            parts.pop(0)
+        if len(parts) > _PARTS:
+            parts = [np.concatenate(parts)[-most:]]
+        self._recent = self._n_learned(), parts
+
+    def _lag(self) -> int:
+        return whole_number("lag", self._operator().lag)
+
+    def _history_of(self, component: int) -> FloatArray:
+        """Give the last states learned that a picture shows: two seasons, or three horizons."""
+        parts = self._recent_parts()
+        if not parts:
+            return cast(FloatArray, self._core.latest())
+        seasons = self._seasons_of(component)
+        ahead = max(steps_of(self.horizons)) * self._lag()
+        count = max(2 * max(seasons, default=0), _HISTORY * ahead, _FEWEST_SHOWN)
+        found: FloatArray = np.concatenate(parts)[-count:]
+        return found
+
+    def _seasons_of(self, component: int) -> list[int]:
+        """Give the seasons of a component, given or found, in states."""
+        return [*self.periods_[component], *([] if self.period is None else [int(self.period)])]
 
     def _check_inputs(self, inputs: Any, expected: int, *, reset: bool) -> None:
         """Refuse inputs that are missing or superfluous, or have other names."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CYCLE", "FAINT", "INK", "new_axes", "style_axes"]
+__all__ = ["CYCLE", "FAINT", "INK", "new_axes", "shortened", "style_axes"]
 
 
+_LONGEST = 40  # letters of a name beside an axis
 # INK for text, FAINT for frames and guides, CYCLE for curves (distinct also for the colour-blind)
 INK, FAINT = "#333333", "#b8b8b8"
 CYCLE = ("#0b5fa5", "#d1495b", "#2a9d62", "#c98a1b", "#7a4fa3", "#4a4a4a")
@@ -44,6 +45,11 @@ def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     if ax is None:
         _, ax = plt.subplots(figsize=size, layout="constrained")
     return ax
+
+
+def shortened(name: str) -> str:
+    """Give a name that leaves room beside it: its beginning and its end."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 16]}…{name[-15:]}"
 
 
 def style_axes(ax: Axes, *, frame: bool = True) -> None:

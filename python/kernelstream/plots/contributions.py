@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from kernelstream.plots.axes import CYCLE, FAINT, INK, new_axes, style_axes
+from kernelstream.plots.axes import CYCLE, FAINT, INK, new_axes, shortened, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,8 @@ def contributions(explanation: _Explanation, *, most: int = 20, ax: Axes | None 
     ax = new_axes(ax, (5.4, 0.6 + 0.25 * len(shown)))
     ax.barh(np.arange(len(shown)), sizes[shown], height=0.7, color=CYCLE[0])
     _name_rows(ax, [explanation.feature_names[j] for j in shown])
-    ax.set(xlabel="mean size of the contribution", xlim=(0.0, None))
+    ax.set(xlim=(0.0, None))
+    _name_values(ax, "mean size of the contribution")
     ax.grid(axis="x", color="#eceef0", linewidth=0.8)
     ax.set_axisbelow(True)
     return ax
@@ -107,7 +108,7 @@ def beeswarm(
         else:
             ranked = ax.scatter(at, height, c=ranks, cmap="coolwarm", vmin=0.0, vmax=1.0, **style)
     _name_rows(ax, [explanation.feature_names[j] for j in shown])
-    ax.set(xlabel="contribution to the prediction")
+    _name_values(ax, "contribution to the prediction")
     if ranked is not None and colorbar:
         bar = ax.figure.colorbar(ranked, ax=ax, aspect=40, pad=0.02)
         bar.set_ticks([0.0, 1.0], labels=["low", "high"])
@@ -170,9 +171,17 @@ def waterfall(
             ax.plot([end, end], [place - 0.65, place + 0.35], color=FAINT, linewidth=0.8, zorder=0)
     ax.axvline(base, color=FAINT, linestyle="--", linewidth=0.9, zorder=0)
     _name_rows(ax, names)
+    # Bars would keep the margins away, and the numbers beside them.
+    ax.use_sticky_edges = False
     ax.margins(x=0.12)
-    ax.set(xlabel=f"prediction: {base:.4g} of the background, {ends[0]:.4g} of this row")
+    ax.locator_params(axis="x", nbins=5)
+    _name_values(ax, f"prediction: {base:.4g} of the background,\n{ends[0]:.4g} of this row")
     return ax
+
+
+def _name_values(ax: Axes, label: str) -> None:
+    """Name the axis below its right end: names of columns may leave it less room than its name."""
+    ax.set_xlabel(label, loc="right")
 
 
 def _of_one_output(explanation: _Explanation) -> NDArray[np.float64]:
@@ -183,7 +192,7 @@ def _of_one_output(explanation: _Explanation) -> NDArray[np.float64]:
 
 
 def _name_rows(ax: Axes, names: list[str]) -> None:
-    ax.set_yticks(np.arange(len(names)), names)
+    ax.set_yticks(np.arange(len(names)), [shortened(name) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
     style_axes(ax, frame=False)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 import numpy as np
 
-from kernelstream.plots.axes import CYCLE, FAINT, new_axes, style_axes
+from kernelstream.plots.axes import CYCLE, FAINT, new_axes, shortened, style_axes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,9 +154,10 @@ def importances(
     ax = new_axes(ax, (5.4, 0.6 + 0.25 * len(shown)))
     places = np.arange(len(shown))
     ax.barh(places, shares[shown], height=0.7, color=CYCLE[0])
-    ax.set_yticks(places, [labels[j] for j in shown])
+    ax.set_yticks(places, [shortened(labels[j]) for j in shown])
     ax.invert_yaxis()
-    ax.set(xlabel="share of the squared slope", xlim=(0.0, None))
+    ax.set(xlim=(0.0, None))
+    ax.set_xlabel("share of the squared slope", loc="right")
     ax.grid(axis="x", color="#eceef0", linewidth=0.8)
     ax.set_axisbelow(True)
     style_axes(ax, frame=False)
