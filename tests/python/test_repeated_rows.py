@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import kernelstream as ks
-from kernelstream.estimators.repeated import share_of_copies
+from kernelstream.estimators.repeated import keys_of
 from kernelstream.exceptions import RepeatedRowsWarning
 
 Rows = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -36,36 +36,57 @@ def copied(order: str) -> Rows:
     return X[places], y[places]
 
 
+def learn(
+    model: ks.KernelExperts, X: NDArray[np.float64], y: NDArray[np.float64], piece: int
+) -> None:
+    for start in range(0, len(y), piece):
+        model.partial_fit(X[start : start + piece], y[start : start + piece])
+
+
+@pytest.mark.parametrize("piece", [1000, 50])
 @pytest.mark.parametrize("order", ["neighbours", "appended", "shuffled", "sorted"])
-def test_copies_are_warned_of_once_in_any_order(order: str) -> None:
+def test_copies_are_warned_of_once_in_any_order(order: str, piece: int) -> None:
     X, y = copied(order)
     model = ks.KernelExperts(size=20)
     with pytest.warns(RepeatedRowsWarning, match=r"equal an earlier row .*drop_duplicates"):
-        model.partial_fit(X, y)
+        learn(model, X, y, piece)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RepeatedRowsWarning)
-        model.partial_fit(X, y)
+        learn(model, X, y, piece)
 
 
 def test_copies_of_labels_are_warned_of_too() -> None:
     X, y = copied("neighbours")
-    with pytest.warns(RepeatedRowsWarning, match="67 % of the 240 rows"):
-        ks.KernelExpertsClassifier(size=20).fit(X, (y > 0).astype(int))
+    with pytest.warns(RepeatedRowsWarning, match="67 % of 240 rows"):
+        ks.KernelExpertsClassifier(size=20).fit(X, np.where(y > 0, "high", "low"))
 
 
 def test_rows_of_few_values_and_fresh_targets_are_no_copies() -> None:
     rng = np.random.default_rng(0)
     X, y = drawn(400)
-    assert share_of_copies(X, y) == 0.0
-    # Measured again: the same columns, other targets.
-    assert share_of_copies(np.repeat(X[:100], 4, axis=0), y) == 0.0
     counts = rng.integers(0, 3, size=(400, 3)).astype(float)
-    assert share_of_copies(counts, counts[:, 0]) == 0.0
+    # Rows measured again have the same columns and other targets.
+    again = np.repeat(X[:100], 4, axis=0)
     gaps = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    assert share_of_copies(gaps, y) == 0.0
-    assert share_of_copies(np.tile(gaps, (2, 1)), np.tile(y, 2)) == 0.5
-    huge = np.full((200, 2), 1e300)
-    assert share_of_copies(huge, np.zeros(200)) == 0.0
+    for rows, targets in ((X, y), (again, y), (counts, counts[:, 0]), (gaps, y)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RepeatedRowsWarning)
+            ks.KernelExperts(size=20, missing="fill").fit(rows, targets)
+    rows, targets = np.tile(gaps[:200], (2, 1)), np.tile(y[:200], 2)
+    with pytest.warns(RepeatedRowsWarning, match="50 % of 400 rows"):
+        ks.KernelExperts(size=20, missing="fill").fit(rows, targets)
+
+
+def test_keys_are_those_of_rows() -> None:
+    X = np.array(
+        [[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0], [np.nan, 1.0], [np.nan, 1.0], [1e300, -1e-300]]
+    )
+    keys = keys_of(X)
+    assert keys[0] == keys[1]
+    assert keys[3] == keys[4]
+    assert len(set(keys.tolist())) == 4
+    grid = np.stack(np.meshgrid(np.arange(300.0), np.arange(300.0)), axis=-1).reshape(-1, 2)
+    assert len(np.unique(keys_of(grid))) == len(grid)
 
 
 @pytest.mark.parametrize("order", ["random", "sorted"])

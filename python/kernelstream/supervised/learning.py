@@ -43,11 +43,12 @@ def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **ho
         A parameter is bad, or classes are missing or none.
     """
     model.n_features_in_ = n_features
-    model._warned_of_unknown = model._warned_of_levels = model._warned_of_copies = False
+    model._warned_of_unknown = model._warned_of_levels = False
     model._weights_before = 0, 0.0
     model._levels, model._n_counted = {}, 0
     model._outlier_at = None
     model._first_rows, model._look_at = [], 0
+    model._row_keys, model._look_for_copies_at = [], 100
     model._begin_targets(targets, classes, **{"complete": False, **how})
     model._core = model._new_core()
 

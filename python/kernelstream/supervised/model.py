@@ -64,7 +64,6 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     # Fixed by the first rows.
     _columns: Columns
     # One warning is enough for a stream.
-    _warned_of_copies = False
     _warned_of_unknown = False
     _warned_of_levels = False
     _warned_of_sentinel = False
@@ -73,6 +72,9 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     _weights_before: tuple[int, float] | None = 0, 0.0
     # Rows in which codes for missing values are looked for; None: no longer.
     _first_rows: list[NDArray[np.float64]] | None = None
+    # Keys of rows among which copies are looked for; None: no longer.
+    _row_keys: list[NDArray[np.uint64]] | None = None
+    _look_for_copies_at = 0
     _look_at = 0
     # Rows learned when a target was last warned of as an outlier.
     _outlier_at: int | None = None
@@ -549,6 +551,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         state.pop("_first_rows", None)
+        state.pop("_row_keys", None)
         return state
 
     @classmethod
