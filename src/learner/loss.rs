@@ -190,10 +190,10 @@ const STEPS: usize = 200;
 /// Chebyshev's third-order steps (J. F. Traub, "Iterative methods for the solution of equations", 1964), with one
 /// exponential each. A scale below 0.01, after about a hundred rows, needs two.
 pub(super) fn proximal_shares(margin: f64, scale: f64) -> [f64; 2] {
-    // Up to a scale of 1 the slope of the equation is between 1 and 1.25 everywhere, and steps need no bracket.
-    // At `max(margin, ln scale) + 1` the right side is less than `exp(-1)`, and the left at least 1.
+    // At `max(margin, ln scale) + 1` the right side is less than `exp(-1)`, and the left at least 1; below a scale of 1 the
+    // root is nearer, without a logarithm.
     let [mut low, mut high] = if scale <= 1.0 {
-        [f64::NEG_INFINITY, f64::INFINITY]
+        [margin, margin + scale]
     } else {
         [margin, (margin + scale).min(margin.max(scale.ln()) + 1.0)]
     };
@@ -215,7 +215,11 @@ pub(super) fn proximal_shares(margin: f64, scale: f64) -> [f64; 2] {
         let next = x + if newton.abs() < 0.5 { step } else { newton };
         // Bisection where a step leaves the bracket or follows the exponential a unit at a time.
         let is_near = next > low && next < high && newton.abs() <= 0.5 * former;
-        let next = if is_near { next } else { 0.5 * (low + high) };
+        let next = if is_near { next } else { low + 0.5 * (high - low) };
+        if next.to_bits() == x.to_bits() {
+            // The step is below the rounding of a large margin.
+            break;
+        }
         (x, former) = (next, (next - x).abs());
     }
     logistic_both(x)
@@ -316,6 +320,16 @@ mod tests {
                     let off = (share / expected - 1.0).abs();
                     assert!(off <= 4e-15 * times, "{margin} {scale}: {share} {expected}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn large_margins_are_right_or_wrong() {
+        for margin in [1e9, 1e12, 1e17, 1e100] {
+            for scale in [0.0, 1e-3, 1.0, 2.0, 1e3] {
+                assert_eq!(proximal_shares(margin, scale), [1.0, 0.0], "{margin} {scale}");
+                assert_eq!(proximal_shares(-margin, scale), [0.0, 1.0], "-{margin} {scale}");
             }
         }
     }

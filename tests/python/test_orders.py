@@ -264,6 +264,7 @@ def test_columns_in_a_random_order_are_in_no_order(n):
         assert ordered_columns(X.repeat(counts, axis=0), y.repeat(counts)).tolist() == [40]
 
 
+@pytest.mark.filterwarnings("ignore:50 % of:kernelstream.exceptions.RepeatedRowsWarning")
 @pytest.mark.parametrize("order", ["target", "column", "blocks", "long blocks", "duplicates"])
 def test_experts_are_right_about_any_row_after_rows_in_an_order(order):
     X, y = table()

@@ -77,16 +77,32 @@ def test_rows_of_few_values_and_fresh_targets_are_no_copies() -> None:
         ks.KernelExperts(size=20, missing="fill").fit(rows, targets)
 
 
+@pytest.mark.parametrize("piece", [10, 30, 1000])
+def test_counts_and_rows_without_weight_are_no_copies(piece: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 20, size=(1200, 2)).astype(float)
+    X = np.column_stack([X, X.sum(axis=1)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RepeatedRowsWarning)
+        learn(ks.KernelExperts(size=20), X, X[:, 2], piece)
+        rows, targets = drawn(120)
+        model = ks.KernelExperts(size=20)
+        model.partial_fit(rows, targets, sample_weight=np.repeat([0.0, 1.0], 60))
+        model.partial_fit(rows[:60], targets[:60])
+
+
 def test_keys_are_those_of_rows() -> None:
     X = np.array(
-        [[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0], [np.nan, 1.0], [np.nan, 1.0], [1e300, -1e-300]]
+        [[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0], [np.nan, 1.0], [np.nan, 1.0], [1e300, 1e-300]]
     )
-    keys = keys_of(X)
+    y = np.zeros((6, 1))
+    keys = keys_of(X, y)
     assert keys[0] == keys[1]
     assert keys[3] == keys[4]
     assert len(set(keys.tolist())) == 4
     grid = np.stack(np.meshgrid(np.arange(300.0), np.arange(300.0)), axis=-1).reshape(-1, 2)
-    assert len(np.unique(keys_of(grid))) == len(grid)
+    assert len(np.unique(keys_of(grid, grid[:, :1]))) == len(grid)
+    assert len(np.unique(keys_of(grid[:300] * 0.0, np.arange(300.0)[:, None]))) == 300
 
 
 @pytest.mark.parametrize("order", ["random", "sorted"])
@@ -112,5 +128,10 @@ def test_a_trial_of_trees_continues_from_a_file(tmp_path: Path) -> None:
     for cut in (280, 295, 310, 330):
         first = ks.KernelExperts(size=40).partial_fit(X[:cut], y[:cut])
         first.save(tmp_path / "first")
-        again = ks.KernelExperts.load(tmp_path / "first").partial_fit(X[cut:400], y[cut:400])
+        again = ks.KernelExperts.load(tmp_path / "first")
+        for start in range(cut, 400, 5):
+            more = slice(start, min(start + 5, 400))
+            again.partial_fit(X[more], y[more])
+            first.partial_fit(X[more], y[more])
+            np.testing.assert_array_equal(again.predict(X[400:]), first.predict(X[400:]))
         np.testing.assert_allclose(again.predict(X[400:]), whole.predict(X[400:]), rtol=1e-9)

@@ -377,7 +377,7 @@ or sequence of array-likes of shape (n_times, n_features)
             self._core.follow(filled, lag, continued and not reading.begins, report, gaps)
         self._times = reading.last(self._core, filled)
         if filled:
-            follows = continued and not any(gaps) and not reading.begins
+            follows = len(filled) == 1 and continued and not any(gaps) and not reading.begins
             self._remember(filled[-1], recent if follows else [])
         reading.warn(estimated=_ESTIMATED if by_component and not operator.n_inputs else 0)
         return learned, n_before
@@ -392,7 +392,7 @@ or sequence of array-likes of shape (n_times, n_features)
 
     def _remember(self, rows: FloatArray, before: list[FloatArray]) -> None:
         """Keep the last states for pictures; files do without."""
-        width = self.n_features_in_
+        width = rows.shape[1] - (self.operator.n_inputs if self.operator is not None else 0)
         most = max(2 * _LONGEST_SEASON, _HISTORY * max(steps_of(self.horizons)) * self._lag())
         most = min(most, max(_RECENT_NUMBERS // width, 1))
         parts = [*before, rows[-most:, :width].copy()]

@@ -199,7 +199,7 @@ def _name_rows(ax: Axes, names: list[str]) -> None:
 
 def _stacked(at: NDArray[np.float64], span: float) -> NDArray[np.float64]:
     """Give heights from -1 to 1 that keep points at nearly the same place apart."""
-    cells = np.round(at / max(span, 1e-300) * 60).astype(np.int64)
+    cells = np.round((at - at.min(initial=np.inf)) / max(span, 1e-300) * 60).astype(np.int64)
     heights = np.zeros(len(at))
     for cell in np.unique(cells):
         (here,) = np.nonzero(cells == cell)

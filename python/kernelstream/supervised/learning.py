@@ -21,7 +21,7 @@ from kernelstream.estimators.diagnostics import (
 )
 from kernelstream.estimators.order import naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
-from kernelstream.estimators.repeated import warn_of_copies
+from kernelstream.estimators.repeated import Seen, warn_of_copies
 from kernelstream.estimators.uncertainty import Prequential
 from kernelstream.estimators.validation import sample_weights
 from kernelstream.exceptions import DataError
@@ -48,7 +48,7 @@ def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **ho
     model._levels, model._n_counted = {}, 0
     model._outlier_at = None
     model._first_rows, model._look_at = [], 0
-    model._row_keys, model._look_for_copies_at = [], 100
+    model._rows_seen = Seen()
     model._begin_targets(targets, classes, **{"complete": False, **how})
     model._core = model._new_core()
 
@@ -125,7 +125,7 @@ def learn(
     model._warn_of_outliers(given, found, limited)
     warn_of_codes(model, rows, weights)
     warn_of_levels(model, rows)
-    warn_of_copies(model, rows, targets)
+    warn_of_copies(model, rows, targets, weights)
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()
     warn_of_concerns(model, concerns, model._follows_drift(), useless, after_outlier=recent)

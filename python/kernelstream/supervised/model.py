@@ -24,6 +24,7 @@ from kernelstream.estimators.explanation import Explanation
 from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.order import has_serial_index, is_serial, ordered_columns
 from kernelstream.estimators.process import kernel_of, regularization_of
+from kernelstream.estimators.repeated import Seen
 from kernelstream.estimators.sentinels import Sentinel
 from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Columns, Kind, columns_of, read_rows, warn_of_unknown
@@ -72,9 +73,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     _weights_before: tuple[int, float] | None = 0, 0.0
     # Rows in which codes for missing values are looked for; None: no longer.
     _first_rows: list[NDArray[np.float64]] | None = None
-    # Keys of rows among which copies are looked for; None: no longer.
-    _row_keys: list[NDArray[np.uint64]] | None = None
-    _look_for_copies_at = 0
+    # Rows among which copies are looked for; None: no longer.
+    _rows_seen: Seen | None = None
     _look_at = 0
     # Rows learned when a target was last warned of as an outlier.
     _outlier_at: int | None = None
@@ -551,7 +551,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         state.pop("_first_rows", None)
-        state.pop("_row_keys", None)
+        state.pop("_rows_seen", None)
         return state
 
     @classmethod
