@@ -187,6 +187,7 @@ def test_regret_is_bounded_on_streams_made_to_hurt():
             assert regret <= bound
 
 
+@pytest.mark.filterwarnings("ignore:5:kernelstream.exceptions.RepeatedRowsWarning")
 @pytest.mark.parametrize("members", [None, MEMBERS])
 def test_a_bad_row_is_named_and_changes_nothing(members, stream):
     X, y = stream

@@ -43,6 +43,7 @@ def test_rust_and_python_predict_the_same(name, kind, tmp_path):
     assert again.n_seen_ == 102
 
 
+@pytest.mark.filterwarnings("ignore:5:kernelstream.exceptions.RepeatedRowsWarning")
 @pytest.mark.parametrize(
     ("model", "y"),
     [

@@ -78,7 +78,8 @@ def warn_of_copies(
     compared, when their number has grown by half: 8 bytes and ``O(d + log n)`` each.
     """
     seen: Seen | None = vars(estimator).get("_rows_seen")
-    if seen is None or estimator._has_settings():
+    # Only experts that choose their settings have none given.
+    if seen is None or getattr(estimator, "experts", ()) is not None:
         return
     if not isinstance(rows, np.ndarray) or len(rows) < _FEWEST:
         return
