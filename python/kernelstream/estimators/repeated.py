@@ -78,8 +78,8 @@ def warn_of_copies(
     compared, when their number has grown by half: 8 bytes and ``O(d + log n)`` each.
     """
     seen: Seen | None = vars(estimator).get("_rows_seen")
-    # Only experts that choose their settings have none given.
-    if seen is None or getattr(estimator, "experts", ()) is not None:
+    # Other estimators have no effort.
+    if seen is None or not hasattr(estimator, "effort") or estimator._has_settings():
         return
     if not isinstance(rows, np.ndarray) or len(rows) < _FEWEST:
         return
