@@ -23,9 +23,9 @@ class Zoned:
     Attributes
     ----------
     column : Array
-        They as they were read: text, or times of Arrow.
+        The times as they were read: text, or of Arrow.
     times : ndarray of datetime64 of shape (n,)
-        They in UTC.
+        The times in UTC.
     """
 
     column: pa.Array

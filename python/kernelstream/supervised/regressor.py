@@ -158,13 +158,13 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     dictionary is frozen, and merged ones, learn targets as they are, so that merging is exact.
 
     ``sample_weight`` multiplies the loss of a row, in a single round, but not the regularization:
-    weights should be 1 on average, which ``weights / weights.mean()`` are. A mean of the first rows
-    above 30 or below 0.05 is warned of, except by experts, which use only ratios. For `Ridge`, and
-    `GaussNewton` with a squared loss, weight 3 equals three identical rows (scales, a reservoir and
-    `forgetting` count it as one row). Otherwise the slope of the loss is multiplied, and with it
-    the step of `Gradient` and of budgeted learners, which differs from several steps. Whether a row
-    is stored does not depend on its weight, if it is above 0. A row of weight 0 counts in
-    ``n_seen_`` and changes nothing else.
+    weights should be 1 on average, which ``weights / weights.mean()`` are. A mean of 20 rows
+    or more above 30 or below 0.05 is warned of, except by experts, which use only ratios. For
+    `Ridge`, and `GaussNewton` with a squared loss, weight 3 equals three identical rows (scales, a
+    reservoir and `forgetting` count it as one row). Otherwise the slope of the loss is multiplied,
+    and with it the step of `Gradient` and of budgeted learners, which differs from several steps.
+    Whether a row is stored does not depend on its weight, if it is above 0. A row of weight 0
+    counts in ``n_seen_`` and changes nothing else.
 
     A row may lack some of several targets (NaN): it is learned with the others. From the first such
     row on each target has a model of its own, so that time and memory are those of all models;
