@@ -59,7 +59,13 @@ impl State {
                 let first = self.first_rows();
                 for (i, c) in self.places(x) {
                     let (made, _) = self.of_first(first.as_ref(), x.row(i), c);
-                    prequential.record((i, c), made, |_| self.spread(c), f64::NAN, &self.calibration);
+                    prequential.record(
+                        (i, c),
+                        made,
+                        |_| self.targets.deviation(c),
+                        f64::NAN,
+                        &self.calibration,
+                    );
                 }
                 prequential.record_novelty(std::iter::repeat_n(1.0, x.nrows()));
             } else {
@@ -106,18 +112,22 @@ impl State {
 
     /// A linear function of the first few rows, before the first refit; `None` if the mean is as good.
     pub fn first_rows(&self) -> Option<FirstRows> {
-        if self.met >= self.params.refits.first_rows || !self.members.is_empty() {
+        if self.met >= self.spec.params.refits.first_rows || !self.members.is_empty() {
             return None;
         }
-        let is_margin = self.loss.is_margin();
-        FirstRows::of(&if is_margin { self.buffer.sample() } else { self.buffer.tame_sample(&self.params) })
+        let is_margin = self.spec.loss.is_margin();
+        FirstRows::of(&if is_margin {
+            self.buffer.sample()
+        } else {
+            self.buffer.tame_sample(&self.spec.params)
+        })
     }
 
     /// The prediction of that, or the mean, and whether it has a slope.
     pub fn of_first(&self, first: Option<&FirstRows>, x: ArrayView1<'_, f64>, c: usize) -> (f64, bool) {
-        let Some(first) = first else { return (self.mean[c], false) };
+        let Some(first) = first else { return (self.targets.means[c], false) };
         let (made, has_slope) = first.predict(x, c);
-        if self.loss.is_margin() {
+        if self.spec.loss.is_margin() {
             (made.clamp(-1.0, 1.0), has_slope && made.abs() < 1.0)
         } else {
             (made, has_slope)

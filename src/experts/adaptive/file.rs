@@ -7,8 +7,8 @@ use super::member::Member;
 use super::order::Movement;
 use super::preparation::Preparation;
 use super::row_weights::Weighing;
-use super::state::Pending;
-use super::state::State;
+use super::state::{Pending, State};
+use super::target_statistics::TargetStatistics;
 use super::tree_stage::TreeStage;
 use super::{AdaptiveExperts, AdaptiveSpec};
 use crate::online::drift::Drift;
@@ -41,7 +41,7 @@ impl Persist for AdaptiveExperts {
     }
 
     fn spec_json(&self) -> Result<serde_json::Value> {
-        serde_json::to_value(Named { adaptive: self.spec.clone() }).map_err(|e| Error::file(e.to_string()))
+        serde_json::to_value(Named { adaptive: (*self.spec).clone() }).map_err(|e| Error::file(e.to_string()))
     }
 
     fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
@@ -53,9 +53,9 @@ impl Persist for AdaptiveExperts {
         });
         out.counts("adaptive.counts", &counts);
         if let Some(state) = &self.state {
-            out.vector("adaptive.mean", &state.mean);
-            out.vector("adaptive.deviation", &state.deviation);
-            out.vector("adaptive.total", &[state.total]);
+            out.vector("adaptive.mean", &state.targets.means);
+            out.vector("adaptive.deviation", &state.targets.absolute_deviations);
+            out.vector("adaptive.total", &[state.targets.weight]);
             out.counts("adaptive.changed", &[state.changed]);
             out.counts("adaptive.met", &[state.met]);
             out.counts("adaptive.follows", &[u64::from(state.follows)]);
@@ -98,6 +98,14 @@ impl Persist for AdaptiveExperts {
     }
 }
 
+/// Sizes that the arrays of a file depend on.
+#[derive(Clone, Copy)]
+struct Sizes {
+    features: usize,
+    outputs: usize,
+    members: u64,
+}
+
 impl AdaptiveExperts {
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         let [n_seen, features, outputs, members, n_refits, began] = from.counts("adaptive.counts")?;
@@ -108,89 +116,126 @@ impl AdaptiveExperts {
         let (Some(features), Some(outputs)) = (size(features), size(outputs)) else {
             return Err(Error::file("it has no features or no outputs"));
         };
-        // Arrays of that length are read first, so that memory is bounded by the length of the
-        // file.
-        let mean = from.vector("adaptive.mean", outputs)?;
-        let deviation = from.vector("adaptive.deviation", outputs)?;
-        let total = from.vector("adaptive.total", 1)?[0];
-        let count = |name: &str| -> Result<u64> { Ok(from.counts::<1>(name)?[0]) };
-        let (changed, met) = (count("adaptive.changed")?, count("adaptive.met")?);
-        let follows = count("adaptive.follows")? != 0;
-        let params = &self.spec.params;
-        let buffer = Buffer::read((features, outputs), met, params.refits.sample_rows, from)?;
-        let drift = Drift::read(features, params.drift, from)?;
-        let limits = Limits::read(outputs, params.winsorizer, from)?;
-        let calibration = Calibration::read(outputs, from)?;
-        if met > n_seen || began.max(changed) > met || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
-            return Err(Error::file("its counts do not fit together"));
-        }
-        let read = |e: u64| Member::read(&format!("member.{e}"), (features, outputs), params.members, from);
-        let mut members = (0..members).map(read).collect::<Result<Vec<Member>>>()?;
-        for e in 1..members.len() {
-            let (before, later) = members.split_at_mut(e);
-            for other in before {
-                later[0].share_preprocessing(other);
-            }
-        }
-        let mixture = |c: usize| {
-            let mut mixture = Mixture::new(self.spec.mixture, self.spec.loss, members.len());
-            mixture.read(c, from)?;
-            Ok(mixture)
-        };
-        let mixtures = if members.is_empty() { 0 } else { outputs };
-        let mixtures = (0..mixtures).map(mixture).collect::<Result<Vec<_>>>()?;
-        let resumed = |c: usize| {
-            let mut mixture = Mixture::new(self.spec.mixture, self.spec.loss, members.len());
-            mixture.resume(&from.vector(&lasting(c), mixture.numbers().len())?)?;
-            Ok(mixture)
-        };
-        let lasting = (0..mixtures.len()).map(resumed).collect::<Result<Vec<_>>>()?;
-        let calibration_of_lasting = Reader::open(from.bytes("lasting.calibration")?)?;
-        let lasting_calibration = Calibration::read(outputs, &calibration_of_lasting)?;
-        let movement = Movement::read(features + outputs, params.preprocessing.clip, from)?;
-        let [ordered, pending] = from.counts("adaptive.ordered")?;
-        let pending = match pending {
-            0 => None,
-            1 => Some(Pending::Scheduled),
-            2 => Some(Pending::OfBlock),
-            _ => return Err(Error::file("adaptive.ordered is no state of experts")),
-        };
-        let preparation =
-            Preparation::read((features, outputs), (n_refits + 1, buffer.age()), &self.spec, from)?;
+        let sizes = Sizes { features, outputs, members };
+        let state = read_state(&self.spec, sizes, n_seen, [n_refits, began], from)?;
         self.weighing = Weighing::read(from)?;
-        let trees = TreeStage::read((features, outputs), met, &self.spec, from)?;
-        let column_spreads = match self.spec.column_spreads(features, outputs) {
-            new if new.is_empty() => new,
-            _ => ColumnSpreads::read(features, outputs, from)?,
-        };
-        let state = State {
-            params: Arc::new(params.clone()),
-            buffer,
-            mean,
-            deviation,
-            total,
-            members,
-            mixtures,
-            lasting,
-            lasting_calibration,
-            ordered,
-            movement,
-            trees,
-            mixture: self.spec.mixture,
-            calibration,
-            column_spreads,
-            drift,
-            limits,
-            loss: self.spec.loss,
-            met,
-            n_refits,
-            began,
-            follows,
-            changed,
-            pending,
-            preparation,
-        };
         (self.n_seen, self.state) = (n_seen, Some(state));
         Ok(())
     }
+}
+
+/// The state after `n_seen` rows, with this number of refits and row of the latest.
+fn read_state(
+    spec: &Arc<AdaptiveSpec>,
+    sizes: Sizes,
+    n_seen: u64,
+    [n_refits, began]: [u64; 2],
+    from: &Reader<'_>,
+) -> Result<State> {
+    let Sizes { features, outputs, .. } = sizes;
+    let params = &spec.params;
+    // Arrays of that length are read first, so that memory is bounded by the length of the file.
+    let targets = read_targets(outputs, from)?;
+    let count = |name: &str| -> Result<u64> { Ok(from.counts::<1>(name)?[0]) };
+    let (changed, met) = (count("adaptive.changed")?, count("adaptive.met")?);
+    let follows = count("adaptive.follows")? != 0;
+    let buffer = Buffer::read((features, outputs), met, params.refits.sample_rows, from)?;
+    let drift = Drift::read(features, params.drift, from)?;
+    let limits = Limits::read(outputs, params.winsorizer, from)?;
+    let calibration = Calibration::read(outputs, from)?;
+    if met > n_seen || began.max(changed) > met {
+        return Err(Error::file("its counts do not fit together"));
+    }
+    let members = read_members(spec, sizes, from)?;
+    let [mixtures, lasting] = read_mixtures(spec, outputs, members.len(), from)?;
+    let lasting_calibration = Calibration::read(outputs, &Reader::open(from.bytes("lasting.calibration")?)?)?;
+    let movement = Movement::read(features + outputs, params.preprocessing.clip, from)?;
+    let (ordered, pending) = read_order(from)?;
+    let preparation = Preparation::read((features, outputs), (n_refits + 1, buffer.age()), spec, from)?;
+    let trees = TreeStage::read((features, outputs), met, spec, from)?;
+    let column_spreads = match spec.column_spreads(features, outputs) {
+        new if new.is_empty() => new,
+        _ => ColumnSpreads::read(features, outputs, from)?,
+    };
+    Ok(State {
+        spec: Arc::clone(spec),
+        buffer,
+        targets,
+        members,
+        mixtures,
+        lasting,
+        lasting_calibration,
+        ordered,
+        movement,
+        trees,
+        calibration,
+        column_spreads,
+        drift,
+        limits,
+        met,
+        n_refits,
+        began,
+        follows,
+        changed,
+        pending,
+        preparation,
+    })
+}
+
+fn read_targets(outputs: usize, from: &Reader<'_>) -> Result<TargetStatistics> {
+    let means = from.vector("adaptive.mean", outputs)?;
+    let absolute_deviations = from.vector("adaptive.deviation", outputs)?;
+    let weight = from.vector("adaptive.total", 1)?[0];
+    if absolute_deviations.iter().any(|deviation| *deviation < 0.0) || weight < 0.0 {
+        return Err(Error::file("adaptive.deviation and adaptive.total are not those of any targets"));
+    }
+    Ok(TargetStatistics { means, absolute_deviations, weight })
+}
+
+/// Experts, those with equal preprocessing sharing it.
+fn read_members(spec: &AdaptiveSpec, sizes: Sizes, from: &Reader<'_>) -> Result<Vec<Member>> {
+    let shape = (sizes.features, sizes.outputs);
+    let read = |e: u64| Member::read(&format!("member.{e}"), shape, spec.params.members, from);
+    let mut members = (0..sizes.members).map(read).collect::<Result<Vec<Member>>>()?;
+    for e in 1..members.len() {
+        let (before, later) = members.split_at_mut(e);
+        for other in before {
+            later[0].share_preprocessing(other);
+        }
+    }
+    Ok(members)
+}
+
+/// Mixtures for the next row, and for any row; none without experts.
+fn read_mixtures(
+    spec: &AdaptiveSpec,
+    outputs: usize,
+    members: usize,
+    from: &Reader<'_>,
+) -> Result<[Vec<Mixture>; 2]> {
+    let outputs = if members == 0 { 0 } else { outputs };
+    let of_next = |c: usize| {
+        let mut mixture = Mixture::new(spec.mixture, spec.loss, members);
+        mixture.read(c, from)?;
+        Ok(mixture)
+    };
+    let of_any = |c: usize| {
+        let mut mixture = Mixture::new(spec.mixture, spec.loss, members);
+        mixture.resume(&from.vector(&lasting(c), mixture.numbers().len())?)?;
+        Ok(mixture)
+    };
+    let next = (0..outputs).map(of_next).collect::<Result<_>>()?;
+    Ok([next, (0..outputs).map(of_any).collect::<Result<_>>()?])
+}
+
+/// Blocks for which rows are taken to come in an order, and the interrupted refit.
+fn read_order(from: &Reader<'_>) -> Result<(u64, Option<Pending>)> {
+    let [ordered, pending] = from.counts("adaptive.ordered")?;
+    let pending = match pending {
+        0 => None,
+        1 => Some(Pending::Scheduled),
+        2 => Some(Pending::OfBlock),
+        _ => return Err(Error::file("adaptive.ordered is no state of experts")),
+    };
+    Ok((ordered, pending))
 }

@@ -16,6 +16,7 @@ mod answering;
 mod buffer;
 mod file;
 mod first_rows;
+mod learning;
 mod log_trees;
 mod main_effects;
 mod member;
@@ -32,10 +33,13 @@ mod row_weights;
 mod selection;
 mod spec;
 mod state;
+mod target_statistics;
 #[cfg(test)]
 mod tests;
 mod training;
 mod tree_stage;
+
+use std::sync::Arc;
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
@@ -96,7 +100,7 @@ use state::State;
 /// ```
 #[derive(Clone, Debug)]
 pub struct AdaptiveExperts {
-    spec: AdaptiveSpec,
+    spec: Arc<AdaptiveSpec>,
     n_seen: u64,
     weighing: Weighing,
     /// `None` before the first row.
@@ -105,7 +109,7 @@ pub struct AdaptiveExperts {
 
 impl AdaptiveExperts {
     pub(super) fn new(spec: AdaptiveSpec) -> Self {
-        Self { spec, n_seen: 0, weighing: Weighing::default(), state: None }
+        Self { spec: Arc::new(spec), n_seen: 0, weighing: Weighing::default(), state: None }
     }
 
     /// Its parameters.
@@ -186,7 +190,7 @@ impl Model for AdaptiveExperts {
         let relative = self.weighing.clone().relative(weights, x.nrows());
         while done < x.nrows() && should_continue(done) {
             let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), &self.spec));
-            if state.resume(&self.spec, x.nrows() - done).is_err() {
+            if state.resume(x.nrows() - done).is_err() {
                 break;
             }
             let end = x.nrows().min(done + state.rows_of_step());
@@ -201,7 +205,7 @@ impl Model for AdaptiveExperts {
             self.weighing.meet_rows(raw(done, end), end - done);
             done = end;
             // Rows stay learned if a refit is interrupted, which is repeated before the next row.
-            if state.met > before && state.turn(&self.spec, x.nrows() - done).is_err() {
+            if state.met > before && state.turn(x.nrows() - done).is_err() {
                 break;
             }
         }

@@ -236,7 +236,7 @@ impl Preparation {
     pub fn read(
         (features, outputs): (usize, usize),
         (number, age): (u64, u64),
-        spec: &AdaptiveSpec,
+        spec: &Arc<AdaptiveSpec>,
         from: &Reader<'_>,
     ) -> Result<Option<Self>> {
         if !from.has("preparation.counts") {
@@ -250,14 +250,8 @@ impl Preparation {
         if due != spec.params.refits.next_after(age) {
             return Err(wrong());
         }
-        let shaped = |name: &str, cols: usize| -> Result<Array2<f64>> {
-            let (rows, found, values) = from.matrix(name)?;
-            if found != cols {
-                return Err(Error::file(format!("{name} has {found} columns, where {cols} are needed")));
-            }
-            Array2::from_shape_vec((rows, cols), values).map_err(|e| Error::file(e.to_string()))
-        };
-        let (x, y) = (shaped("preparation.x", features)?, shaped("preparation.y", outputs)?);
+        let x = read_rows("preparation.x", features, from)?;
+        let y = read_rows("preparation.y", outputs, from)?;
         let weights = from.vector("preparation.weights", x.nrows())?;
         let since = usize::try_from(since).map_err(|_| wrong())?;
         let rows = from.matrix_of("preparation.rows", since, width)?;
@@ -266,29 +260,7 @@ impl Preparation {
         if y.nrows() != x.nrows() || !are_weights {
             return Err(wrong());
         }
-        let mut gradients = if from.has("preparation.gradients.x") {
-            let x = shaped("preparation.gradients.x", features)?;
-            let shape = (x.nrows(), outputs, features);
-            let slopes = from.vector("preparation.gradients.slopes", x.nrows() * outputs * features)?;
-            let slopes = Array3::from_shape_vec(shape, slopes).map_err(|e| Error::file(e.to_string()))?;
-            let [leading] = from.counts("preparation.gradients.leading")?;
-            let leading = match usize::try_from(leading) {
-                Ok(0) => None,
-                Ok(place) if place <= Transform::ALL.len() => Some(Transform::ALL[place - 1]),
-                _ => return Err(Error::file("preparation.gradients.leading is no transform")),
-            };
-            Some(Gradients { x, slopes, leading })
-        } else {
-            None
-        };
-        let mut taken = None;
-        if from.has("preparation.gradients.taken") {
-            let [rows] = from.counts("preparation.gradients.taken")?;
-            let missing = || Error::file("preparation.gradients.x is missing");
-            let gradients = gradients.take().ok_or_else(missing)?;
-            let rows = usize::try_from(rows).ok().filter(|rows| *rows < gradients.x.nrows());
-            taken = Some(Taken { gradients, rows: rows.ok_or_else(wrong)? });
-        }
+        let (gradients, taken) = read_gradients((features, outputs), from)?;
         let task = Task {
             sample: Sample { x, y, weights: weights.into() },
             gradients,
@@ -296,9 +268,50 @@ impl Preparation {
             age: due,
             latest: usize::try_from(spec.params.drift.block_rows).unwrap_or(usize::MAX),
             number,
-            spec: spec.clone(),
+            spec: Arc::clone(spec),
         };
         let progress = Progress::Waiting;
         Ok(Some(Self { task: Arc::new(task), taken, progress, rows, caught_up: 0 }))
     }
+}
+
+/// An array with this number of columns.
+fn read_rows(name: &str, cols: usize, from: &Reader<'_>) -> Result<Array2<f64>> {
+    let (rows, found, values) = from.matrix(name)?;
+    if found != cols {
+        return Err(Error::file(format!("{name} has {found} columns, where {cols} are needed")));
+    }
+    Array2::from_shape_vec((rows, cols), values).map_err(|e| Error::file(e.to_string()))
+}
+
+/// The gradients of a task, or those of which only some are taken; neither without any.
+fn read_gradients(
+    (features, outputs): (usize, usize),
+    from: &Reader<'_>,
+) -> Result<(Option<Gradients>, Option<Taken>)> {
+    if !from.has("preparation.gradients.x") {
+        return if from.has("preparation.gradients.taken") {
+            Err(Error::file("preparation.gradients.x is missing"))
+        } else {
+            Ok((None, None))
+        };
+    }
+    let x = read_rows("preparation.gradients.x", features, from)?;
+    let shape = (x.nrows(), outputs, features);
+    let slopes = from.vector("preparation.gradients.slopes", x.nrows() * outputs * features)?;
+    let slopes = Array3::from_shape_vec(shape, slopes).map_err(|e| Error::file(e.to_string()))?;
+    let [leading] = from.counts("preparation.gradients.leading")?;
+    let leading = match usize::try_from(leading) {
+        Ok(0) => None,
+        Ok(place) if place <= Transform::ALL.len() => Some(Transform::ALL[place - 1]),
+        _ => return Err(Error::file("preparation.gradients.leading is no transform")),
+    };
+    let gradients = Gradients { x, slopes, leading };
+    if !from.has("preparation.gradients.taken") {
+        return Ok((Some(gradients), None));
+    }
+    let [rows] = from.counts("preparation.gradients.taken")?;
+    let rows = usize::try_from(rows).ok().filter(|rows| *rows < gradients.x.nrows());
+    let rows = rows.ok_or_else(|| Error::file("preparation.gradients.taken are more rows than there are"))?;
+    Ok((None, Some(Taken { gradients, rows })))
 }

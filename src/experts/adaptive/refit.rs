@@ -2,10 +2,10 @@
 
 use std::cell::LazyCell;
 use std::ops::Range;
+use std::sync::Arc;
 
 use ndarray::{Array2, Array3, ArrayView2, Axis};
 
-use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
 use super::first_rows::{FEWEST, WORTH};
@@ -29,12 +29,28 @@ const ROWS_WITH_TREES: usize = 32;
 /// Rows between checks whether a target that has been the same in all rows varies.
 const ROWS_TO_FIRST: u64 = 32;
 
+/// Rows since the latest refit, of all so far.
+#[derive(Clone, Copy)]
+struct RowsSince {
+    rows: u64,
+    since: u64,
+    /// Fewest rows between two refits.
+    least: u64,
+}
+
+impl RowsSince {
+    /// Whether they are at least one in `share` of all rows.
+    fn are_share(self, share: u64) -> bool {
+        self.since >= self.least.max(self.rows / share)
+    }
+}
+
 impl State {
     /// Rows until the next [decision](Self::turn), if none has weight 0.
     fn rows_to_turn(&self) -> usize {
         let block = self.rows_of_check() - self.met % self.rows_of_check();
         let age = self.buffer.age();
-        usize::try_from(block.min(self.rows_to_preparation(self.params.refits.next_after(age))))
+        usize::try_from(block.min(self.rows_to_preparation(self.spec.params.refits.next_after(age))))
             .unwrap_or(usize::MAX)
     }
 
@@ -52,20 +68,20 @@ impl State {
 
     /// Rows of a block.
     pub(super) fn block(&self) -> u64 {
-        self.params.drift.block_rows
+        self.spec.params.drift.block_rows
     }
 
     /// Refits or drops experts if this is due; `more` rows are to come in this call. A refit that is
     /// [interrupted](crate::interrupt) is [repeated](Self::resume) before the next row.
-    pub(super) fn turn(&mut self, spec: &AdaptiveSpec, more: usize) -> Result<()> {
+    pub(super) fn turn(&mut self, more: usize) -> Result<()> {
         let age = self.buffer.age();
-        if spec.params.refits.next_after(age - 1) == age && self.is_far(age) {
+        if self.spec.params.refits.next_after(age - 1) == age && self.is_far(age) {
             // The new experts catch up with this row, which cannot be interrupted.
             self.follow_preparation(true, more)?;
-            self.begin(spec, Pending::Scheduled)?;
+            self.begin(Pending::Scheduled)?;
         }
-        self.look_at_block(spec)?;
-        self.prepare_next(spec);
+        self.look_at_block()?;
+        self.prepare_next();
         // At the end: what is interrupted is repeated with the same experts.
         self.follow_preparation(true, more)
     }
@@ -74,75 +90,64 @@ impl State {
     /// triple again within a few rows.
     fn is_far(&self, due: u64) -> bool {
         let since = self.met - self.began + (due - self.buffer.age());
-        since >= due.min(self.params.refits.min_rows) / 2
+        since >= due.min(self.spec.params.refits.min_rows) / 2
     }
 
     /// Repeats an interrupted refit, then continues with the decisions after it.
-    pub(super) fn resume(&mut self, spec: &AdaptiveSpec, more: usize) -> Result<()> {
+    pub(super) fn resume(&mut self, more: usize) -> Result<()> {
         self.follow_preparation(false, more)?;
         match self.pending {
             None => {}
-            Some(Pending::OfBlock) => self.begin(spec, Pending::OfBlock)?,
+            Some(Pending::OfBlock) => self.begin(Pending::OfBlock)?,
             Some(Pending::Scheduled) => {
-                self.begin(spec, Pending::Scheduled)?;
-                self.look_at_block(spec)?;
+                self.begin(Pending::Scheduled)?;
+                self.look_at_block()?;
             }
         }
-        self.prepare_next(spec);
+        self.prepare_next();
         Ok(())
     }
 
     /// Decisions at the end of a block of rows.
-    fn look_at_block(&mut self, spec: &AdaptiveSpec) -> Result<()> {
+    fn look_at_block(&mut self) -> Result<()> {
         let (n_seen, block) = (self.met, self.block());
-        let RefitParams { min_rows, growth, .. } = spec.params.refits;
+        let columns = self.buffer.n_features();
         if !n_seen.is_multiple_of(block) {
             // A label that no expert knows is not for the rest of the block that of nearly all rows.
-            let first = n_seen.is_multiple_of(self.rows_of_check())
-                && self.movement.first_varies(self.buffer.n_features());
-            return if first { self.begin(spec, Pending::OfBlock) } else { Ok(()) };
+            let first = n_seen.is_multiple_of(self.rows_of_check()) && self.movement.first_varies(columns);
+            return if first { self.begin(Pending::OfBlock) } else { Ok(()) };
         }
-        let since = n_seen - self.began;
-        let buffer = &self.buffer;
-        let clocks = LazyCell::new(|| buffer.clocks(&spec.params));
-        let left = |share: u64| since >= min_rows.max(n_seen / share);
-        let counts = |k: usize| left(2 * growth) && (left(growth) || !clocks[k]);
-        // Where drift was assumed, some more is no news.
-        let verdict =
-            self.drift.end(if self.follows { f64::INFINITY } else { spec.params.drift.ratio }, counts);
-        let parameters = &spec.params.order;
-        // Numbers near to the latest ones may have moved to another scale, which labels cannot.
-        let in_runs = self.loss.is_margin() && self.latest_targets_lead();
-        let ordered = in_runs || unwatched(|| self.come_in_an_order(parameters)).unwrap_or(false);
-        self.ordered = if ordered { parameters.blocks_kept } else { self.ordered.saturating_sub(1) };
+        let verdict = self.verdict_of_block();
+        let ordered = self.look_for_order();
         if ordered && !self.buffer.is_whole() {
             // The apparent change was due to the order of the rows.
             self.preparation = None;
             self.buffer.restore();
-            return self.begin(spec, Pending::OfBlock);
+            return self.begin(Pending::OfBlock);
         }
         if self.changed > 0 && n_seen == self.changed + block && !self.buffer.is_whole() {
             // The block in which the change was detected also had rows from before it.
-            return self.begin_of_latest(spec);
+            return self.begin_of_latest();
         }
-        if !self.buffer.is_whole() && n_seen - self.changed >= 2 * parameters.blocks_kept * block {
+        let OrderParams { blocks_kept, movement, .. } = self.spec.params.order;
+        if !self.buffer.is_whole() && n_seen - self.changed >= 2 * blocks_kept * block {
             self.confirm_change();
         }
-        let columns = self.buffer.n_features();
+        let RefitParams { min_rows, growth, .. } = self.spec.params.refits;
         let soon = self.movement.first_varies(columns)
-            || self.loss.is_margin() && self.movement.has_rare(columns, self.began);
-        let moved = (soon || left(growth)) && self.movement.exceeds(parameters.movement);
+            || self.spec.loss.is_margin() && self.movement.has_rare(columns, self.began);
+        let moved = (soon || self.rows_since_refit().are_share(growth)) && self.movement.exceeds(movement);
         match verdict {
             Verdict::Errors if ordered || self.hardly_varied() => {
-                self.ordered = parameters.blocks_kept;
-                if since >= block { self.begin(spec, Pending::OfBlock) } else { Ok(()) }
+                self.ordered = blocks_kept;
+                if n_seen - self.began >= block { self.begin(Pending::OfBlock) } else { Ok(()) }
             }
             Verdict::Errors if n_seen - self.changed >= min_rows => {
                 self.changed = n_seen;
-                self.begin_of_latest(spec)
+                self.begin_of_latest()
             }
-            Verdict::Ranges => self.begin(spec, Pending::OfBlock),
-            _ if moved => self.begin(spec, Pending::OfBlock),
+            Verdict::Ranges => self.begin(Pending::OfBlock),
+            _ if moved => self.begin(Pending::OfBlock),
             _ => {
                 self.retire();
                 Ok(())
@@ -150,10 +155,35 @@ impl State {
         }
     }
 
+    /// What the errors of the block, and columns that left their ranges, show.
+    fn verdict_of_block(&mut self) -> Verdict {
+        let (buffer, params) = (&self.buffer, &self.spec.params);
+        let clocks = LazyCell::new(|| buffer.clocks(params));
+        let since = self.rows_since_refit();
+        let growth = params.refits.growth;
+        let counts = |k: usize| since.are_share(2 * growth) && (since.are_share(growth) || !clocks[k]);
+        // Where drift was assumed, some more is no news.
+        self.drift.end(if self.follows { f64::INFINITY } else { params.drift.ratio }, counts)
+    }
+
+    fn rows_since_refit(&self) -> RowsSince {
+        RowsSince { rows: self.met, since: self.met - self.began, least: self.spec.params.refits.min_rows }
+    }
+
+    /// Whether rows come in an order, which is then taken to continue for some blocks.
+    fn look_for_order(&mut self) -> bool {
+        // Numbers near to the latest ones may have moved to another scale, which labels cannot.
+        let in_runs = self.spec.loss.is_margin() && self.latest_targets_lead();
+        let params = &self.spec.params.order;
+        let ordered = in_runs || unwatched(|| self.come_in_an_order(params)).unwrap_or(false);
+        self.ordered = if ordered { params.blocks_kept } else { self.ordered.saturating_sub(1) };
+        ordered
+    }
+
     /// Whether a target, or a label of which nearly no row was known, first varies in the latest block. Numbers may have
     /// changed their scale.
     fn hardly_varied(&self) -> bool {
-        let share = if self.loss.is_margin() { self.params.order.variance } else { 0.0 };
+        let share = if self.spec.loss.is_margin() { self.spec.params.order.variance } else { 0.0 };
         let block = usize::try_from(self.block()).unwrap_or(usize::MAX);
         hardly_varied(&self.buffer.sample().y, block, share)
     }
@@ -192,10 +222,14 @@ impl State {
     /// Sum of the losses of predictions, of targets in deviations.
     fn loss_of(&self, sample: &Sample, made: &Array2<f64>) -> f64 {
         let unit = |c: usize| {
-            if self.loss.is_margin() { 1.0 } else { self.deviation[c].max(f64::MIN_POSITIVE) }
+            if self.spec.loss.is_margin() {
+                1.0
+            } else {
+                self.targets.absolute_deviations[c].max(f64::MIN_POSITIVE)
+            }
         };
         let each = |((i, c), target): ((usize, usize), &f64)| {
-            self.loss.value(made[(i, c)] / unit(c), target / unit(c))
+            self.spec.loss.value(made[(i, c)] / unit(c), target / unit(c))
         };
         sample.y.indexed_iter().map(each).sum()
     }
@@ -213,30 +247,30 @@ impl State {
 
     /// Mixtures with equal weights of all experts.
     fn new_mixtures(&self, outputs: usize) -> Vec<Mixture> {
-        vec![Mixture::new(self.mixture, self.loss, self.members.len()); outputs]
+        vec![Mixture::new(self.spec.mixture, self.spec.loss, self.members.len()); outputs]
     }
 
     /// Refits on the latest block alone.
-    fn begin_of_latest(&mut self, spec: &AdaptiveSpec) -> Result<()> {
+    fn begin_of_latest(&mut self) -> Result<()> {
         self.buffer.forget_before(self.met - self.block());
         self.trees.forget_before(self.met - self.block());
         self.limits.forget();
-        self.drift = Drift::new(self.buffer.n_features(), spec.params.drift);
-        self.begin(spec, Pending::OfBlock)
+        self.drift = Drift::new(self.buffer.n_features(), self.spec.params.drift);
+        self.begin(Pending::OfBlock)
     }
 
     /// Refits, and records the refit as pending until it is complete.
-    fn begin(&mut self, spec: &AdaptiveSpec, kind: Pending) -> Result<()> {
+    fn begin(&mut self, kind: Pending) -> Result<()> {
         self.pending = Some(kind);
-        self.refit(spec)?;
+        self.refit()?;
         self.pending = None;
         Ok(())
     }
 
     /// Selects settings and replaces experts. Repeating it after an interrupt has the same result, since everything
     /// before the training of experts is idempotent.
-    fn refit(&mut self, spec: &AdaptiveSpec) -> Result<()> {
-        let params = &spec.params.refits;
+    fn refit(&mut self) -> Result<()> {
+        let params = &self.spec.params.refits;
         let prepared = self.preparation.take();
         self.drift.with_other_ranges();
         let drifts = self.ordered == 0 && self.drifts();
@@ -245,12 +279,12 @@ impl State {
             self.buffer.forget_before(first);
             self.trees.forget_before(first);
         }
-        let sample = self.sample(spec);
-        if !spec.loss.is_margin() && !self.limits.are_known() {
+        let sample = self.sample();
+        if !self.spec.loss.is_margin() && !self.limits.are_known() {
             self.limits.restart(sample.y.view(), sample.weights.view());
-            self.know(&sample);
+            self.targets.replace_by(&sample);
         }
-        self.movement = Movement::of(&sample, spec.params.preprocessing.clip);
+        self.movement = Movement::of(&sample, self.spec.params.preprocessing.clip);
         let is_as_foreseen = self.pending == Some(Pending::Scheduled) && !drifts && !self.answers_any_row();
         let prepared = prepared.filter(|_| is_as_foreseen);
         let age = self.buffer.age();
@@ -258,9 +292,9 @@ impl State {
             prepared
         } else {
             let gradients = unless_interrupted(self.gradients(&sample))?;
-            self.task(sample, gradients, (drifts, age), spec).prepare()?
+            self.task(sample, gradients, (drifts, age)).prepare()?
         };
-        self.adopt(prepared, drifts, spec);
+        self.adopt(prepared, drifts);
         Ok(())
     }
 
@@ -268,7 +302,7 @@ impl State {
     fn rows_to_preparation(&self, due: u64) -> u64 {
         let age = self.buffer.age();
         let Some(preparation) = &self.preparation else {
-            let begin = due - lead(due, self.buffer.width(), &self.params);
+            let begin = due - lead(due, self.buffer.width(), &self.spec.params);
             return if begin > age { begin - age } else { due - age };
         };
         preparation.rows_left(age)
@@ -288,25 +322,29 @@ impl State {
     }
 
     /// Begins to prepare the next scheduled refit, if that is due: not while the relation drifts or rows come in an order.
-    fn prepare_next(&mut self, spec: &AdaptiveSpec) {
+    fn prepare_next(&mut self) {
         let age = self.buffer.age();
-        let due = spec.params.refits.next_after(age);
-        let ahead = lead(due, self.buffer.width(), &spec.params);
+        let due = self.spec.params.refits.next_after(age);
+        let ahead = lead(due, self.buffer.width(), &self.spec.params);
         let is_due = ahead > 0 && age + ahead == due && self.preparation.is_none();
         let may_be = || !self.members.is_empty() && !self.answers_any_row() && !self.drifts();
         if is_due && self.is_far(due) && may_be() {
-            let sample = self.sample(spec);
+            let sample = self.sample();
             let gradients = self.rows_of_gradients(&sample).map(|x| {
                 let slopes = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
                 Gradients { x, slopes, leading: self.leading() }
             });
-            self.preparation = Some(Preparation::new(self.task(sample, gradients, (false, due), spec)));
+            self.preparation = Some(Preparation::new(self.task(sample, gradients, (false, due))));
         }
     }
 
     /// The sample for a refit.
-    pub(super) fn sample(&self, spec: &AdaptiveSpec) -> Sample {
-        if spec.loss.is_margin() { self.buffer.sample() } else { self.buffer.tame_sample(&spec.params) }
+    pub(super) fn sample(&self) -> Sample {
+        if self.spec.loss.is_margin() {
+            self.buffer.sample()
+        } else {
+            self.buffer.tame_sample(&self.spec.params)
+        }
     }
 
     /// What the experts of a refit after `age` rows are made of.
@@ -315,16 +353,21 @@ impl State {
         sample: Sample,
         gradients: Option<Gradients>,
         (drifts, age): (bool, u64),
-        spec: &AdaptiveSpec,
     ) -> Task {
         let latest = usize::try_from(self.block()).unwrap_or(usize::MAX);
-        Task { sample, gradients, drifts, age, latest, number: self.n_refits + 1, spec: spec.clone() }
+        Task {
+            sample,
+            gradients,
+            drifts,
+            age,
+            latest,
+            number: self.n_refits + 1,
+            spec: Arc::clone(&self.spec),
+        }
     }
 
     /// Replaces experts by new ones.
-    fn adopt(&mut self, prepared: Prepared, drifts: bool, spec: &AdaptiveSpec) {
-        let params = &spec.params.refits;
-        let number = self.n_refits + 1;
+    fn adopt(&mut self, prepared: Prepared, drifts: bool) {
         let whole = self.buffer.is_whole();
         let Prepared { members, sample, in_order, has_exact } = prepared;
         let (mut new, mut shuffled, mut made) = (Vec::new(), Vec::new(), Vec::new());
@@ -337,34 +380,11 @@ impl State {
             // The exact expert stores rows that are mistaken: where labels come in runs, those of the latest run.
             member.lasts = whole && !member.is_exact();
         }
-        (self.n_refits, self.began, self.follows) = (number, self.met, drifts);
+        (self.n_refits, self.began, self.follows) = (self.n_refits + 1, self.met, drifts);
         if new.is_empty() {
             return;
         }
-        // Earlier experts with weight stay beside the new ones.
-        let last_whole = self.members.iter().filter(|member| member.lasts).map(|m| m.refit).max();
-        let of_lasting: Vec<f64> = (self.lasting.iter())
-            .map(|mixture| {
-                let weights = mixture.weights().iter().zip(&self.members);
-                weights.filter(|(_, member)| member.lasts).map(|(weight, _)| weight).sum()
-            })
-            .collect();
-        let stays = |(e, member): (usize, &Member)| {
-            let refits = if drifts && member.forgetting() < 1.0 { params.drifting_refits } else { 1 };
-            let replaced = member.is_exact() && has_exact;
-            let recent = member.refit + refits >= number
-                && (0..self.outputs()).any(|c| self.weight(e, c) > params.min_weight);
-            // Experts trained on the latest rows alone do not replace lasting ones.
-            let share =
-                |c: usize| if whole { params.min_weight } else { params.min_lasting_weight * of_lasting[c] };
-            let lasts = member.lasts
-                && (!whole || Some(member.refit) == last_whole)
-                // Experts that learned ordered rows are replaced by those of a shuffled sample.
-                && (!whole || self.ordered == 0)
-                && (0..self.outputs()).any(|c| self.lasting[c].weights()[e] > share(c));
-            !replaced && (recent || lasts)
-        };
-        self.keep(&self.members.iter().enumerate().map(stays).collect::<Vec<_>>());
+        self.keep(&self.stay_beside_new(drifts, has_exact));
         let first = self.members.len();
         self.members.extend(new);
         self.mixtures = self.new_mixtures(self.outputs());
@@ -377,6 +397,35 @@ impl State {
             let state = (&mut self.lasting[..], &mut self.lasting_calibration);
             weigh(first, &shuffled, &sample, state, |_| true);
         }
+    }
+
+    /// Which experts stay beside those of the present refit: recent ones with weight, and lasting ones with weight in the
+    /// mixture for any row.
+    fn stay_beside_new(&self, drifts: bool, has_new_exact: bool) -> Vec<bool> {
+        let (params, whole) = (&self.spec.params.refits, self.buffer.is_whole());
+        let last_whole = self.members.iter().filter(|member| member.lasts).map(|m| m.refit).max();
+        let of_lasting: Vec<f64> = (self.lasting.iter())
+            .map(|mixture| {
+                let weights = mixture.weights().iter().zip(&self.members);
+                weights.filter(|(_, member)| member.lasts).map(|(weight, _)| weight).sum()
+            })
+            .collect();
+        let stays = |(e, member): (usize, &Member)| {
+            let refits = if drifts && member.forgetting() < 1.0 { params.drifting_refits } else { 1 };
+            let replaced = member.is_exact() && has_new_exact;
+            let recent = member.refit + refits >= self.n_refits
+                && (0..self.outputs()).any(|c| self.weight(e, c) > params.min_weight);
+            // Experts trained on the latest rows alone do not replace lasting ones.
+            let share =
+                |c: usize| if whole { params.min_weight } else { params.min_lasting_weight * of_lasting[c] };
+            let lasts = member.lasts
+                && (!whole || Some(member.refit) == last_whole)
+                // Experts that learned ordered rows are replaced by those of a shuffled sample.
+                && (!whole || self.ordered == 0)
+                && (0..self.outputs()).any(|c| self.lasting[c].weights()[e] > share(c));
+            !replaced && (recent || lasts)
+        };
+        self.members.iter().enumerate().map(stays).collect()
     }
 
     /// Weights of the new experts (from index `first` on) from their prequential predictions of a sample in its order. A mean
@@ -395,12 +444,12 @@ impl State {
         }
         let is_known: Vec<bool> = (0..self.outputs())
             .map(|c| {
-                if self.loss.is_margin() {
+                if self.spec.loss.is_margin() {
                     // A label that barely occurs shows nothing.
                     let of_label = later_rows(sample).filter(|i| sample.y[(*i, c)] > 0.0).count();
                     of_label.min(rows - of_label) >= FEWEST
                 } else {
-                    rows as u64 >= self.params.refits.first_rows || self.one_leads(c, made, sample)
+                    rows as u64 >= self.spec.params.refits.first_rows || self.one_leads(c, made, sample)
                 }
             })
             .collect();
@@ -412,7 +461,7 @@ impl State {
     /// in the few rows of the first refit: of experts that know as little, the mean is best.
     fn one_leads(&self, c: usize, made: &[Option<Answers>], sample: &Sample) -> bool {
         let all: Vec<&Answers> = made.iter().flatten().collect();
-        let equal = Mixture::new(self.mixture, self.loss, all.len());
+        let equal = Mixture::new(self.spec.mixture, self.spec.loss, all.len());
         let mut round = Round::default();
         let (mut of_mean, mut of_each) = (0.0, vec![0.0; all.len()]);
         for i in later_rows(sample) {
@@ -425,7 +474,8 @@ impl State {
 
     /// Whether the relation drifts: experts with short memory have most of the weight.
     fn drifts(&self) -> bool {
-        let (drifting_share, limit) = (self.params.refits.drifting_share, self.params.members.short_memory);
+        let (drifting_share, limit) =
+            (self.spec.params.refits.drifting_share, self.spec.params.members.short_memory);
         let short = |(_, member): &(usize, &Member)| member.forgetting() < limit && !member.is_constant();
         let members = self.members.iter().enumerate().filter(short);
         let shares = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
@@ -442,14 +492,16 @@ impl State {
     /// The rows of a sample at which gradients are taken; none if the sample is small.
     pub(super) fn rows_of_gradients(&self, sample: &Sample) -> Option<Array2<f64>> {
         let (n, d) = sample.x.dim();
-        let is_large = !self.members.is_empty() && n >= self.params.metrics.min_rows;
-        is_large.then(|| sample.x.select(Axis(0), &gradient_rows(n, d, &self.params.metrics)))
+        let is_large = !self.members.is_empty() && n >= self.spec.params.metrics.min_rows;
+        is_large.then(|| sample.x.select(Axis(0), &gradient_rows(n, d, &self.spec.params.metrics)))
     }
 
     /// Gradients of the predictions at these rows, in deviations of the targets.
     pub(super) fn slopes_in_deviations(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let mut slopes = self.slopes(x)?;
-        for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
+        for (c, deviation) in
+            self.targets.absolute_deviations.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0)
+        {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);
         }
         Ok(slopes)
@@ -457,7 +509,7 @@ impl State {
 
     /// The leading transform. Not for labels, where one transform alone makes 5 % more mistakes (ijcnn1).
     pub(super) fn leading(&self) -> Option<Transform> {
-        (!self.loss.is_margin()).then(|| self.leading_transform())
+        (!self.spec.loss.is_margin()).then(|| self.leading_transform())
     }
 
     /// The transform of the experts with most of the weight.
@@ -471,7 +523,7 @@ impl State {
     /// Drops experts that had no weight for `idle_blocks` blocks, and those that are full. Experts with forgetting stay:
     /// while none of them has weight, those with slow forgetting [skip blocks](Member::rests).
     fn retire(&mut self) {
-        let idle = |e: usize| !self.is_weighed(e, self.params.refits.min_weight);
+        let idle = |e: usize| !self.is_weighed(e, self.spec.params.refits.min_weight);
         let idle: Vec<bool> = (0..self.members.len()).map(idle).collect();
         let forgetful = |member: &Member| member.forgetting() < 1.0;
         let drifting = |(member, idle): (&Member, &bool)| forgetful(member) && !member.is_constant() && !idle;
@@ -479,7 +531,7 @@ impl State {
         for (member, idle) in self.members.iter_mut().zip(idle) {
             member.idle = if idle && !(drifts && forgetful(member)) { member.idle + 1 } else { 0 };
         }
-        let limit = self.params.members.idle_blocks;
+        let limit = self.spec.params.members.idle_blocks;
         let active = |member: &Member| member.idle < limit && !member.is_complete();
         let kept: Vec<bool> = self.members.iter().map(|member| active(member) || forgetful(member)).collect();
         if kept.contains(&true) && kept.contains(&false) {

@@ -831,7 +831,7 @@ fn experts_prepared_ahead_are_those_of_the_sample_and_of_the_rows_since() {
         let state = model.known().unwrap();
         assert!(state.preparation.is_some(), "162 rows ahead");
         // The same on this thread, with all that is made of the sample.
-        let (sample, number) = (state.sample(&model.spec), state.n_refits);
+        let (sample, number) = (state.sample(), state.n_refits);
         let points = state.rows_of_gradients(&sample).unwrap();
         let leading = state.leading();
         let mut slopes = Array3::zeros((points.nrows(), 1, 3));
@@ -844,7 +844,7 @@ fn experts_prepared_ahead_are_those_of_the_sample_and_of_the_rows_since() {
         }
         assert_eq!((along.n_seen(), along.known().unwrap().n_refits), (823, number));
         let gradients = Some(agop::Gradients { x: points, slopes, leading });
-        let task = model.known().unwrap().task(sample, gradients, (false, 972), &model.spec);
+        let task = model.known().unwrap().task(sample, gradients, (false, 972));
         let prepared = task.prepare().unwrap();
         let mut expected: Vec<Member> = prepared.members.into_iter().map(|each| each.member).collect();
         model.learn(x.slice(s![810.., ..]), y.slice(s![810.., ..])).unwrap();

@@ -1,5 +1,7 @@
 //! How the experts of a refit are selected and trained.
 
+use std::sync::Arc;
+
 use ndarray::{ArrayView1, ArrayView2};
 
 use super::AdaptiveSpec;
@@ -34,7 +36,7 @@ pub(super) struct Task {
     pub latest: usize,
     /// Number of the refit.
     pub number: u64,
-    pub spec: AdaptiveSpec,
+    pub spec: Arc<AdaptiveSpec>,
 }
 
 /// An expert that has learned the sample of a refit.
@@ -61,16 +63,29 @@ pub(super) struct Prepared {
 impl Task {
     /// Selects settings and trains experts; none if the sample is too small.
     pub fn prepare(&self) -> Result<Prepared> {
-        let Self { sample, gradients, drifts, spec, number, .. } = self;
-        let params = &spec.params.refits;
+        let Self { sample, gradients, spec, .. } = self;
         let settings = unless_interrupted(select(sample, gradients.as_ref(), spec))?;
         let Some(settings) = settings else {
             let sample = sample.selected(&[]);
             return Ok(Prepared { members: Vec::new(), sample, in_order: None, has_exact: false });
         };
+        let of_latest = self.settings_of_latest()?;
+        let others = self.other_experts(settings.first());
         let mut chosen = members(self.age, spec, &settings);
+        let params = &spec.params.refits;
+        let forgetful = |setting| forgetful(setting, spec.size, params, params.forgetting.len());
+        chosen.extend(of_latest.iter().flat_map(forgetful));
+        chosen.extend(others.iter().map(|(setting, shape)| (setting, *shape)));
+        let has_exact = others.iter().any(|(_, shape)| shape.exact);
+        self.train(chosen, has_exact)
+    }
+
+    /// Settings of the latest rows for more experts with forgetting: selected ones under drift, and without selection then
+    /// and in the first `cell_rows` rows, which cannot show whether the relation drifts.
+    fn settings_of_latest(&self) -> Result<Vec<Setting>> {
+        let Self { sample, drifts, spec, .. } = self;
+        let params = &spec.params.refits;
         let mut of_latest = Vec::new();
-        // A few rows cannot show whether the relation drifts.
         let forgets = spec.params.without != Some(Mechanism::Forgetting);
         if forgets && (*drifts || self.age < params.cell_rows) {
             let latest = sample.latest(self.latest);
@@ -80,24 +95,35 @@ impl Task {
             }
             of_latest.extend(without_selection(&latest, &spec.params).into_iter().flatten());
         }
-        chosen.extend(
-            of_latest
-                .iter()
-                .flat_map(|setting| forgetful(setting, spec.size, params, params.forgetting.len())),
-        );
-        let rough = self.has_exact().then(|| rough_setting(sample, &spec.params).ok()).flatten();
-        let shape = Shape { cells: 1, size: params.exact_points * spec.size, forgetting: 1.0, exact: true };
-        chosen.extend(rough.iter().map(|setting| (setting, shape)));
+        Ok(of_latest)
+    }
+
+    /// The exact, the linear and the constant expert, each with a setting of its own: those that there are. `best`: the best
+    /// setting selected.
+    fn other_experts(&self, best: Option<&Setting>) -> Vec<(Setting, Shape)> {
+        let Self { sample, spec, .. } = self;
+        let params = &spec.params;
+        let exact = self.has_exact().then(|| rough_setting(sample, params).ok()).flatten();
+        let exact = exact.map(|setting| {
+            let size = params.refits.exact_points * spec.size;
+            (setting, Shape { cells: 1, size, forgetting: 1.0, exact: true })
+        });
         // As many points as columns, and one, span all linear functions.
-        let shape = Shape { cells: 1, size: 1 + sample.x.ncols(), forgetting: 1.0, exact: false };
-        let is_there =
-            shape.size <= LINEAR_SIZES * spec.size && spec.params.without != Some(Mechanism::Linear);
-        let linear = is_there.then(|| linear_setting(sample, &spec.params).ok()).flatten();
-        chosen.extend(linear.iter().map(|setting| (setting, shape)));
-        let constant = settings.first().map(|setting| setting.constant(&spec.params.selection));
-        let shape =
-            Shape { cells: 1, size: 1, forgetting: spec.params.members.constant_forgetting, exact: false };
-        chosen.extend(constant.iter().map(|setting| (setting, shape)));
+        let size = 1 + sample.x.ncols();
+        let is_there = size <= LINEAR_SIZES * spec.size && params.without != Some(Mechanism::Linear);
+        let linear = is_there.then(|| linear_setting(sample, params).ok()).flatten();
+        let linear = linear.map(|setting| (setting, Shape { cells: 1, size, forgetting: 1.0, exact: false }));
+        let constant = best.map(|setting| {
+            let forgetting = params.members.constant_forgetting;
+            let shape = Shape { cells: 1, size: 1, forgetting, exact: false };
+            (setting.constant(&params.selection), shape)
+        });
+        [exact, linear, constant].into_iter().flatten().collect()
+    }
+
+    /// Experts with these settings and shapes, which learn the sample.
+    fn train(&self, chosen: Vec<(&Setting, Shape)>, has_exact: bool) -> Result<Prepared> {
+        let Self { sample, spec, number, .. } = self;
         let views = Views::asked(chosen.iter().map(|(setting, _)| &setting.preprocessing), sample.x.view())?;
         let new = chosen
             .into_iter()
@@ -108,7 +134,7 @@ impl Task {
         let order = permutation(sample.x.nrows(), *number);
         let shuffled = sample.selected(&order);
         // A mean of all experts would be worse than most of them, and few rows are to come until the next refit.
-        let is_early = self.age < params.cell_rows;
+        let is_early = self.age < spec.params.refits.cell_rows;
         let in_order = if is_early {
             learned(steady.clone(), &views, sample)?
                 .into_iter()
@@ -126,14 +152,14 @@ impl Task {
             forgetful.map(|(member, made)| Trained { member, shuffled: None, in_order: Some(made) });
         let members = steady.chain(forgetful).collect();
         let in_order = is_early.then(|| sample.clone());
-        Ok(Prepared { members, sample: shuffled, in_order, has_exact: rough.is_some() })
+        Ok(Prepared { members, sample: shuffled, in_order, has_exact })
     }
 
     /// Whether it adds an exact expert: for labels, in the first `cell_rows` rows. That stays until two refits later, unless
     /// it has no weight or is full.
     fn has_exact(&self) -> bool {
-        let Self { age, spec: AdaptiveSpec { loss, params, .. }, .. } = self;
-        loss.is_margin() && *age < params.refits.cell_rows && params.without != Some(Mechanism::Exact)
+        let AdaptiveSpec { loss, params, .. } = &*self.spec;
+        loss.is_margin() && self.age < params.refits.cell_rows && params.without != Some(Mechanism::Exact)
     }
 }
 
