@@ -95,17 +95,27 @@ pub(super) fn select(
     gradients: Option<&Gradients>,
     spec: &AdaptiveSpec,
 ) -> Result<Vec<Setting>> {
-    let (size, loss, params) = (spec.size, spec.loss, &spec.params.selection);
-    let n = sample.x.nrows();
-    let width = sample.x.ncols();
-    if n < 8 {
+    if sample.x.nrows() < 8 {
         return Ok(Vec::new());
     }
     let ordinary = tamed(&sample.x, &spec.params.winsorizer);
     let transforms =
         Transform::ALL.map(|transform| columns(transform, ordinary.view(), &spec.params.preprocessing));
     let metrics = Metrics::new(sample, gradients, spec);
-    let mut trials: Vec<Trial<'_>> = Vec::new();
+    let trials = ranked_by_halving(trials(&transforms, &metrics)?, sample, spec)?;
+    let setting = |trial: Trial<'_>| {
+        Ok(Setting {
+            kernel: trial.family.kernel(trial.share, sample.x.ncols()),
+            preprocessing: Arc::new(Preprocessing::new(trial.columns.to_vec(), trial.metric)?),
+            regularization: trial.regularization,
+        })
+    };
+    trials.into_iter().filter(|trial| trial.error.is_finite()).map(setting).collect()
+}
+
+/// All candidates: of each transform the metrics, with the kernels that suit these.
+fn trials<'a>(transforms: &'a [Vec<Column>], metrics: &Metrics<'_>) -> Result<Vec<Trial<'a>>> {
+    let mut trials = Vec::new();
     for (columns, transform) in transforms.iter().zip(Transform::ALL) {
         for Candidate { metric, kind, penalty } in metrics.of(transform, columns)? {
             let families = FAMILIES.into_iter().filter(|(_, both)| *both == (kind == Kind::Full));
@@ -121,6 +131,17 @@ pub(super) fn select(
             }));
         }
     }
+    Ok(trials)
+}
+
+/// Two rungs of successive halving: all candidates on few rows with all bandwidths and regularizations, the best few on more
+/// rows with those near the best.
+fn ranked_by_halving<'a>(
+    mut trials: Vec<Trial<'a>>,
+    sample: &Sample,
+    spec: &AdaptiveSpec,
+) -> Result<Vec<Trial<'a>>> {
+    let (size, loss, params) = (spec.size, spec.loss, &spec.params.selection);
     let rung = |rows, held_out| Rung::new(sample, of_loss(loss, rows) * size, held_out, params.held_out_part);
     let first = rung(params.first_rows, params.held_out_rows[0]);
     let second = rung(params.second_rows, params.held_out_rows[1]);
@@ -142,14 +163,7 @@ pub(super) fn select(
         }
         trials = ranked(trials);
     }
-    let setting = |trial: Trial<'_>| {
-        Ok(Setting {
-            kernel: trial.family.kernel(trial.share, width),
-            preprocessing: Arc::new(Preprocessing::new(trial.columns.to_vec(), trial.metric)?),
-            regularization: trial.regularization,
-        })
-    };
-    trials.into_iter().filter(|trial| trial.error.is_finite()).map(setting).collect()
+    Ok(trials)
 }
 
 /// Settings for few rows, which cannot rank candidates, and whose relevant directions may change:

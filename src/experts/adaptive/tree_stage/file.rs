@@ -73,79 +73,18 @@ impl TreeStage {
         if new.capacity == 0 {
             return Ok(new);
         }
-        let [age, grown, fitted, trees] = from.counts("trees.counts")?;
-        (new.age, new.grown, new.fitted) = (age, grown, fitted);
-        new.rows.numbers = from.all_counts("trees.numbers")?;
-        let (n, width) = (new.rows.numbers.len(), new.stored_width());
-        new.rows.values = from.table("trees.rows", n, width)?;
-        let forest = spec.params.trees.forest_trees.min(grown);
-        // In former files the reservoir had fewer rows, with which it continues.
-        let former = rows_within(FORMER_NUMBERS, (features, outputs)).min(new.capacity);
-        let fits = |capacity: &usize| age.min(*capacity as u64) == n as u64;
-        let capacity = [new.capacity, former].into_iter().find(fits);
-        new.capacity = capacity.unwrap_or(0);
-        let sound = age <= met
-            && capacity.is_some()
-            && fitted <= age
-            && grown <= new.due_in_groups(u64::MAX)
-            && trees == forest
-            && new.rows.numbers.iter().all(|number| *number < met)
-            && new.rows.values.chunks_exact(width).all(|row| row[width - 1] >= 0.0);
-        if !sound {
-            return Err(Error::file("trees.counts are not those of its rows"));
-        }
+        let trees = new.read_rows(met, from)?;
         for t in 0..trees {
             new.forest.push(Tree::read(&format!("trees.forest.{t}"), (new.row_width(), outputs), from)?);
         }
-        let making = |name: &str| Error::file(format!("{name} are none that are made after its rows"));
-        if from.has("trees.fitting") {
-            let [rows] = from.counts("trees.fitting")?;
-            if rows == 0 || fitted == 0 {
-                return Err(making("trees.fitting"));
-            }
-            let boosted = Boosted::read("trees.fitting", (features, outputs), from)?;
-            new.fitting = Some(Gradual::Made(boosted, rows));
-        } else if from.has("trees.growing") {
-            let [rows, trees] = from.counts("trees.growing")?;
-            let most = new.due_in_groups(u64::MAX);
-            let is_due = (spec.params.trees.forest_trees..=most).contains(&grown.saturating_add(trees));
-            if rows == 0 || !(1..=most).contains(&trees) || !is_due {
-                return Err(making("trees.growing"));
-            }
-            let read = |t| Tree::read(&format!("trees.growing.{t}"), (new.row_width(), outputs), from);
-            new.growing = Some(Gradual::Made((0..trees).map(read).collect::<Result<_>>()?, rows));
-        }
-        let is_grown = grown >= spec.params.trees.forest_trees;
-        if is_grown || fitted > 0 && new.fitting.is_none() {
+        new.read_what_is_made(from)?;
+        let is_grown = new.grown >= new.params.forest_trees;
+        if is_grown || new.fitted > 0 && new.fitting.is_none() {
             new.boosted = Some(Boosted::read("trees.boosted", (features, outputs), from)?);
         }
-        new.rival = Rival::read((features, outputs), from)?;
-        if new
-            .rival
-            .as_ref()
-            .is_some_and(|own| new.are_labels || new.boosted.is_none() || own.fitted > fitted)
-        {
-            return Err(making("trees.rival"));
-        }
-        new.nearest_given_up = from.has("trees.nearest.given_up");
-        if new.nearest_given_up {
-            let [_] = from.counts("trees.nearest.given_up")?;
-        } else if from.has("trees.nearest") {
-            new.nearest = Some(Nearest::read(features, &new.rows, width, from)?);
-        }
-        if new.are_labels && (new.nearest_given_up || new.nearest.is_some()) {
-            return Err(Error::file("trees.nearest are none of labels"));
-        }
-        if from.has("trees.logs.fitted") {
-            [new.logs_fitted] = from.counts("trees.logs.fitted")?;
-            new.logs = LogTrees::read((features, outputs), from)?;
-            let are_due = !new.are_labels
-                && new.boosted.is_some()
-                && (new.logs_fitted == GIVEN_UP || (1..=fitted).contains(&new.logs_fitted));
-            if !are_due || new.logs.are_fitted() && (new.fitting.is_some() || new.growing.is_some()) {
-                return Err(making("trees.logs"));
-            }
-        }
+        new.read_rival(from)?;
+        new.read_nearest(from)?;
+        new.read_logs(from)?;
         if new.boosted.is_none() && new.growing.is_some() {
             return Err(Error::file("trees.counts have a forest without boosted trees"));
         }
@@ -153,6 +92,87 @@ impl TreeStage {
             new.read_combined(from)?;
         }
         Ok(new)
+    }
+
+    /// The reservoir and its counts; returns the number of trees of the forest.
+    fn read_rows(&mut self, met: u64, from: &Reader<'_>) -> Result<u64> {
+        let [age, grown, fitted, trees] = from.counts("trees.counts")?;
+        (self.age, self.grown, self.fitted) = (age, grown, fitted);
+        self.rows.numbers = from.all_counts("trees.numbers")?;
+        let (n, width) = (self.rows.numbers.len(), self.stored_width());
+        self.rows.values = from.table("trees.rows", n, width)?;
+        // In former files the reservoir had fewer rows, with which it continues.
+        let former = rows_within(FORMER_NUMBERS, (self.features, self.outputs)).min(self.capacity);
+        let fits = |capacity: &usize| age.min(*capacity as u64) == n as u64;
+        let capacity = [self.capacity, former].into_iter().find(fits);
+        self.capacity = capacity.unwrap_or(0);
+        let sound = age <= met
+            && capacity.is_some()
+            && fitted <= age
+            && grown <= self.due_in_groups(u64::MAX)
+            && trees == self.params.forest_trees.min(grown)
+            && self.rows.numbers.iter().all(|number| *number < met)
+            && self.rows.values.chunks_exact(width).all(|row| row[width - 1] >= 0.0);
+        if sound { Ok(trees) } else { Err(Error::file("trees.counts are not those of its rows")) }
+    }
+
+    /// Boosted trees that are fitted, or trees that are grown, beside those there are.
+    fn read_what_is_made(&mut self, from: &Reader<'_>) -> Result<()> {
+        if from.has("trees.fitting") {
+            let [rows] = from.counts("trees.fitting")?;
+            if rows == 0 || self.fitted == 0 {
+                return Err(not_made("trees.fitting"));
+            }
+            let boosted = Boosted::read("trees.fitting", (self.features, self.outputs), from)?;
+            self.fitting = Some(Gradual::Made(boosted, rows));
+        } else if from.has("trees.growing") {
+            let [rows, trees] = from.counts("trees.growing")?;
+            let most = self.due_in_groups(u64::MAX);
+            let is_due = (self.params.forest_trees..=most).contains(&self.grown.saturating_add(trees));
+            if rows == 0 || !(1..=most).contains(&trees) || !is_due {
+                return Err(not_made("trees.growing"));
+            }
+            let read = |t| Tree::read(&format!("trees.growing.{t}"), (self.row_width(), self.outputs), from);
+            self.growing = Some(Gradual::Made((0..trees).map(read).collect::<Result<_>>()?, rows));
+        }
+        Ok(())
+    }
+
+    /// Boosted trees beside which others were fitted.
+    fn read_rival(&mut self, from: &Reader<'_>) -> Result<()> {
+        self.rival = Rival::read((self.features, self.outputs), from)?;
+        let is_sound = |own: &Rival| !self.are_labels && self.boosted.is_some() && own.fitted <= self.fitted;
+        if self.rival.as_ref().is_none_or(is_sound) { Ok(()) } else { Err(not_made("trees.rival")) }
+    }
+
+    /// The experts on the nearest rows, or that they were given up.
+    fn read_nearest(&mut self, from: &Reader<'_>) -> Result<()> {
+        self.nearest_given_up = from.has("trees.nearest.given_up");
+        if self.nearest_given_up {
+            let [_] = from.counts("trees.nearest.given_up")?;
+        } else if from.has("trees.nearest") {
+            self.nearest = Some(Nearest::read(self.features, &self.rows, self.stored_width(), from)?);
+        }
+        if self.are_labels && (self.nearest_given_up || self.nearest.is_some()) {
+            return Err(Error::file("trees.nearest are none of labels"));
+        }
+        Ok(())
+    }
+
+    /// The experts on logarithms.
+    fn read_logs(&mut self, from: &Reader<'_>) -> Result<()> {
+        if !from.has("trees.logs.fitted") {
+            return Ok(());
+        }
+        [self.logs_fitted] = from.counts("trees.logs.fitted")?;
+        self.logs = LogTrees::read((self.features, self.outputs), from)?;
+        let are_due = !self.are_labels
+            && self.boosted.is_some()
+            && (self.logs_fitted == GIVEN_UP || (1..=self.fitted).contains(&self.logs_fitted));
+        if !are_due || self.logs.are_fitted() && (self.fitting.is_some() || self.growing.is_some()) {
+            return Err(not_made("trees.logs"));
+        }
+        Ok(())
     }
 
     /// Weights of the experts, and how many rows they were learned from.
@@ -182,4 +202,8 @@ impl TreeStage {
         }
         Ok(())
     }
+}
+
+fn not_made(name: &str) -> Error {
+    Error::file(format!("{name} are none that are made after its rows"))
 }
