@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use ndarray::{Array2, Array3, ArrayView2, Axis, concatenate, s};
 
-use super::candidates::{Ahead, WIDEST};
-use super::constant_inputs::held;
-use super::delays::embedded;
-use super::horizon::{is_due, stride_under};
+use super::candidates::WIDEST;
+use super::judging::{Ahead, is_due, stride_under};
+use super::states::constant_inputs::held;
+use super::states::delay_embedding::embedded;
 use super::{DelaysSpec, Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result, in_range};
 use crate::koopman::Koopman;

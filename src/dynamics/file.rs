@@ -5,11 +5,9 @@ use serde_json::Value;
 
 use super::candidates::{Candidates, WIDEST};
 use super::driven::Driven;
-use super::forecaster::Forecaster;
-use super::outliers::Outliers;
-use super::readouts::Readouts;
 use super::selection::{is_chosen, may_be_selected, tolerance_of};
-use super::spikes::Spikes;
+use super::states::pair_outliers::PairOutliers;
+use super::states::spikes::Spikes;
 use super::{Dynamics, DynamicsSpec, Reencoding, Units};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
@@ -90,7 +88,7 @@ impl Dynamics {
             return Err(Error::file("the states of its operator have another width than their scale"));
         }
         if model.outliers.is_some() {
-            model.outliers = Some(Outliers::read(width.unwrap_or(0) / spec.delays.blocks(), from)?);
+            model.outliers = Some(PairOutliers::read(width.unwrap_or(0) / spec.delays.blocks(), from)?);
         }
         model.spikes = Spikes::read(width.map(|width| width / spec.delays.blocks()), from)?;
         model.warm_up = from.has("warm_up.x").then(|| model.read_warm_up(from)).transpose()?;
@@ -175,35 +173,6 @@ impl DynamicsSpec {
             *own = own.min(*its);
         }
         Ok(expected == *made)
-    }
-}
-
-impl Forecaster {
-    fn write(&self, out: &mut Writer) -> Result<()> {
-        self.learned.write(self.seen.mean.len(), out)?;
-        self.readouts.write(out);
-        out.counts("forecaster.counts", &[self.seen.count]);
-        out.vector("forecaster.mean", &self.seen.mean);
-        out.vector("forecaster.squares", &self.seen.squares);
-        out.vector("forecaster.low", &self.seen.low);
-        out.vector("forecaster.high", &self.seen.high);
-        self.horizons.iter().enumerate().try_for_each(|(k, horizon)| horizon.write(k, out))
-    }
-
-    /// Reads what [`write`](Self::write) wrote, beside this operator. `again`: whether its first
-    /// states are stored.
-    fn read(&mut self, from: &Reader<'_>, operator: &Koopman, blocks: usize, again: bool) -> Result<()> {
-        let list = |name: &str| from.matrix(name).map(|(_, _, values)| values);
-        [self.seen.count] = from.counts("forecaster.counts")?;
-        (self.seen.mean, self.seen.squares) = (list("forecaster.mean")?, list("forecaster.squares")?);
-        (self.seen.low, self.seen.high) = (list("forecaster.low")?, list("forecaster.high")?);
-        let (joint, width) = (operator.n_features(), self.seen.mean.len());
-        if !self.seen.is_sound() || joint.is_some_and(|joint| width > 0 && joint != width * blocks) {
-            return Err(Error::file("the arrays of its forecasts do not fit each other"));
-        }
-        self.learned.read(width, operator, again, from)?;
-        self.readouts = Readouts::read(operator, self.horizons.len() * width, from)?;
-        self.horizons.iter_mut().enumerate().try_for_each(|(k, horizon)| horizon.read(k, width, from))
     }
 }
 

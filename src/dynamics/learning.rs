@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 
 use super::candidates::Candidates;
-use super::learned::DelayEmbedding;
-use super::readouts::Readouts;
+use super::joint::{DelayEmbedding, Readouts};
 use super::{Dynamics, Units, selection};
 use crate::error::{Error, Result};
 use crate::interrupt;

@@ -1,7 +1,7 @@
 //! Merging of dynamics learned in several places.
 
 use super::Dynamics;
-use super::outliers::Outliers;
+use super::states::pair_outliers::PairOutliers;
 use crate::error::{Error, Result};
 use crate::model::{Merge, PartOrder};
 use crate::validate::check_alike;
@@ -47,7 +47,7 @@ impl Merge for Dynamics {
         frozen.settle()?;
         frozen.operator.freeze_dictionary()?;
         frozen.tail = None;
-        frozen.outliers.iter_mut().for_each(Outliers::forget_count);
+        frozen.outliers.iter_mut().for_each(PairOutliers::forget_count);
         *self = frozen;
         Ok(())
     }

@@ -5,47 +5,33 @@
 //! regularization by the first of them, appends delays for partially observed systems, and returns
 //! forecasts in the user's units. Everything is learned, saved and used together with the operator.
 
-mod blend;
 mod bounds;
 mod candidates;
-mod components;
-mod constant_inputs;
-mod delays;
+mod component_forecasts;
 mod driven;
-mod errors;
 mod file;
-mod forecaster;
-mod horizon;
-mod learned;
+mod joint;
+mod joint_forecasts;
+mod judging;
 mod learning;
 mod merge;
-mod mixed;
-mod modes;
-mod outliers;
 mod params;
-mod pending;
-mod posterior;
 mod queries;
-mod readouts;
 mod reencoding;
-mod regression;
-mod rest;
 mod selection;
 mod spec;
-mod spikes;
-mod statistics;
+mod spike_replacement;
+mod states;
 mod trajectory;
-mod units;
-mod warm_up_states;
 
 use ndarray::{Array2, ArrayView2};
 
 pub use candidates::{CANDIDATES, find_periods};
-pub use horizon::FORECASTS;
+pub use joint::FORECASTS;
 pub use params::{DynamicsParams, ModeParams, OperatorSelectionParams, RestParams, SpikeParams};
 pub use reencoding::Reencoding;
 pub use spec::{ChoiceSpec, DelaysSpec, DynamicsSpec};
-pub use units::Units;
+pub use states::units::Units;
 
 use crate::error::{Error, Result, in_range};
 use crate::koopman::{Koopman, KoopmanSpec};
@@ -53,9 +39,10 @@ use crate::online::warm_up::WarmUp;
 use crate::persist::check_params;
 use candidates::Candidates;
 use driven::Driven;
-use forecaster::Forecaster;
-use outliers::Outliers;
-use spikes::{Spikes, Unconfirmed};
+use joint::JointForecaster;
+use spike_replacement::Unconfirmed;
+use states::pair_outliers::PairOutliers;
+use states::spikes::Spikes;
 
 /// The Koopman operator of a system, from raw states.
 ///
@@ -92,7 +79,7 @@ pub struct Dynamics {
     /// `None` after the warm-up, or if it has nothing to determine.
     warm_up: Option<WarmUp<()>>,
     /// Pairs with outlying states, which are left out where states are scaled, except by a forecaster.
-    outliers: Option<Outliers>,
+    outliers: Option<PairOutliers>,
     /// Isolated outliers, which a forecaster replaces.
     spikes: Spikes,
     /// The model from before rows with outliers that may be a new level.
@@ -102,7 +89,7 @@ pub struct Dynamics {
     /// End of the trajectory of the latest call, if it was one, in the user's units.
     tail: Option<Array2<f64>>,
     /// Mixtures of forecasts, if there are horizons.
-    forecaster: Option<Forecaster>,
+    forecaster: Option<JointForecaster>,
     /// Instead of these, with inputs.
     driven: Option<Driven>,
     /// Forecasts of single components, from the first state on.
@@ -128,7 +115,7 @@ impl Dynamics {
         check_params(&spec.params)?;
         let operator = spec.operator.build()?;
         let warm_up = spec.learns_first().then(|| WarmUp::new(()));
-        let outliers = (spec.standardize && spec.horizons.is_empty()).then(Outliers::new);
+        let outliers = (spec.standardize && spec.horizons.is_empty()).then(PairOutliers::new);
         let forecaster = spec.forecaster(&operator)?;
         // In the form that the operator serializes, so that it survives a file.
         let spec = DynamicsSpec { operator: operator.spec().clone(), ..spec };
@@ -178,6 +165,32 @@ impl Dynamics {
     pub fn n_features(&self) -> Option<usize> {
         let learned = self.operator.n_features().map(|width| width / self.spec.delays.blocks());
         learned.or_else(|| self.candidates.as_ref().map(Candidates::width))
+    }
+
+    /// Number of pairs so far that were left out because one of their states is an outlier: far from
+    /// all others and from the other state of the pair. With horizons, number of states of which a
+    /// component, far beyond all values before it, was replaced by the last.
+    #[must_use]
+    pub fn n_left_out(&self) -> u64 {
+        self.n_pairs_left_out().saturating_add(self.spikes.count())
+    }
+
+    fn n_pairs_left_out(&self) -> u64 {
+        self.outliers.as_ref().map_or(0, PairOutliers::count)
+    }
+
+    /// Component and value of the first outlying state since this was called, or since the model was
+    /// built or read, if there is one.
+    pub fn take_first_outlier(&mut self) -> Option<(usize, f64)> {
+        // Those that may be a new level are not outliers yet.
+        let replaced = if self.unconfirmed.is_some() { None } else { self.spikes.take_first() };
+        self.outliers.as_mut().and_then(PairOutliers::take_first).or(replaced)
+    }
+
+    /// Number of pairs received, with those left out.
+    #[must_use]
+    pub fn n_seen(&self) -> u64 {
+        self.operator.n_seen().saturating_add(self.n_pairs_left_out())
     }
 
     /// Whether learning may fail on validated rows.

@@ -7,11 +7,35 @@ use faer::c64;
 use ndarray::{Array1, Array2, Array3, ArrayView2, ArrayView3, s};
 
 use super::Dynamics;
-use super::constant_inputs::held;
-use crate::error::Result;
+use super::states::constant_inputs::{constants, held};
+use super::states::delay_embedding::embedded;
+use crate::error::{Error, Result};
 use crate::koopman::{Influences, Moments, Residual, Spectrum, Truncation};
 
 impl Dynamics {
+    /// Each state of a trajectory `x` (n, d) with enough predecessors, followed by these, the
+    /// latest first: (n - span, d (`n_delays` + 1)), the rows of all queries. Without delays the
+    /// states themselves.
+    pub fn embed(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let needed = self.spec.delays.span() + 1;
+        if x.nrows() < needed {
+            return Err(Error::ShortPast { needed, found: x.nrows() });
+        }
+        Ok(embedded(&self.spec.delays, x).into_owned())
+    }
+
+    /// The value of each input that has not varied yet, as far as stored states and recent rows show.
+    #[must_use]
+    pub fn constant_inputs(&self) -> Vec<Option<f64>> {
+        let mut found = constants(&self.operator);
+        if let Some(candidates) = &self.candidates {
+            for (constant, varies) in found.iter_mut().zip(candidates.inputs_vary()) {
+                *constant = constant.filter(|_| !varies);
+            }
+        }
+        found
+    }
+
     /// The operator's result for rows on its scale.
     fn ask<T>(
         &self,

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2, concatenate, s};
 
-use super::delays::embedded;
+use super::states::delay_embedding::embedded;
 use super::{Dynamics, MOST_STATES, candidates};
 use crate::error::{Error, Result, in_range};
 use crate::validate::{check_finite, check_width};

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 
 use super::former::Former;
 use super::nested::{Solution, Sums};
-use super::parameters::{LONGEST, Parameters};
+use super::numbers::{Numbers, Pass};
+use super::parameters::{CandidateParams, LONGEST};
 use super::residuals::Residuals;
-use super::state::{Pass, State};
 use super::view::{Context, View};
 
 /// Steps over which, and rows from which, a new solution is compared with the former one; it is
@@ -69,7 +69,7 @@ impl Autoregression {
         context: &Context<'_>,
         now: usize,
         steps: usize,
-        parameters: &Parameters,
+        parameters: &CandidateParams,
     ) {
         let Some(mut row) = self.row(view, context, now) else { return };
         let weight = self.residuals.weight(&row, &self.coefficients);
@@ -92,7 +92,7 @@ impl Autoregression {
     }
 
     /// Sets the number of samples at the next solution.
-    pub fn plan(&mut self, parameters: &Parameters) {
+    pub fn plan(&mut self, parameters: &CandidateParams) {
         let count = self.sums.count;
         self.due = (count + ((parameters.refit * count as f64) as usize).max(1)).max(8);
     }
@@ -104,7 +104,7 @@ impl Autoregression {
         context: &Context<'_>,
         now: usize,
         steps: usize,
-        parameters: &Parameters,
+        parameters: &CandidateParams,
     ) {
         self.plan(parameters);
         if !self.inputs.is_empty() {
@@ -273,7 +273,7 @@ fn product(one: &[f64], other: &[f64]) -> f64 {
     rest + (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
-impl State for Autoregression {
+impl Numbers for Autoregression {
     fn pass(&mut self, pass: &mut dyn Pass) {
         let of_inputs = self.inputs.iter().map(|(input, lag)| (input + 1) * CODE + lag);
         let mut all: Vec<usize> = self.lags.iter().copied().chain(of_inputs).collect();

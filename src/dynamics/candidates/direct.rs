@@ -3,9 +3,9 @@
 use super::former::Former;
 use super::history::History;
 use super::nested::Sums;
-use super::parameters::{Parameters, independent};
+use super::numbers::{Numbers, Pass};
+use super::parameters::{CandidateParams, independent};
 use super::residuals::Residuals;
-use super::state::{Pass, State};
 
 /// The regression of one horizon and component.
 #[derive(Clone, Debug, Default)]
@@ -123,7 +123,7 @@ impl Direct {
     }
 
     /// Learns the value of the row `now`, forecast `rows` before it.
-    pub fn learn(&mut self, sources: &Sources<'_>, now: usize, rows: usize, parameters: &Parameters) {
+    pub fn learn(&mut self, sources: &Sources<'_>, now: usize, rows: usize, parameters: &CandidateParams) {
         let history = &sources.histories[sources.own];
         let first = history.start(now).max(history.dropped);
         let Some(from) = now.checked_sub(rows).filter(|from| *from >= first) else { return };
@@ -153,7 +153,7 @@ impl Direct {
     }
 
     /// Solves for the coefficients at row `now`. `keep`: whether the former ones are kept.
-    pub fn release(&mut self, now: usize, rows: usize, parameters: &Parameters, keep: bool) {
+    pub fn release(&mut self, now: usize, rows: usize, parameters: &CandidateParams, keep: bool) {
         if keep {
             self.former.keep(now, self.coefficients.clone(), rows);
         }
@@ -181,7 +181,7 @@ impl Direct {
     }
 }
 
-impl State for Direct {
+impl Numbers for Direct {
     fn pass(&mut self, pass: &mut dyn Pass) {
         self.sums.pass(pass);
         pass.list(&mut self.coefficients);

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::state::{Pass, State, pass_all};
+use super::numbers::{Numbers, Pass, pass_all};
 
 /// Coefficients, and the row at which others replaced them.
 #[derive(Clone, Debug, Default)]
@@ -41,14 +41,14 @@ impl Former {
     }
 }
 
-impl State for Replaced {
+impl Numbers for Replaced {
     fn pass(&mut self, pass: &mut dyn Pass) {
         pass.count(&mut self.at);
         pass.list(&mut self.coefficients);
     }
 }
 
-impl State for Former {
+impl Numbers for Former {
     fn pass(&mut self, pass: &mut dyn Pass) {
         let mut all: Vec<Replaced> = std::mem::take(&mut self.0).into();
         pass_all(&mut all, pass);

@@ -1,6 +1,6 @@
 //! Recent values of one component.
 
-use super::state::{Pass, State};
+use super::numbers::{Numbers, Pass};
 use crate::kernel::LARGEST;
 
 /// Latest values, with a NaN between trajectories.
@@ -102,7 +102,7 @@ impl History {
     }
 }
 
-impl State for History {
+impl Numbers for History {
     fn pass(&mut self, pass: &mut dyn Pass) {
         pass.count(&mut self.dropped);
         pass.list(&mut self.values);

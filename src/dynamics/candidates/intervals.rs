@@ -3,8 +3,8 @@
 //! The quantile level is tracked, so that the share of targets inside equals the coverage over a
 //! stream (I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift", 2021).
 
-use super::parameters::Parameters;
-use super::state::{Pass, State};
+use super::numbers::{Numbers, Pass};
+use super::parameters::CandidateParams;
 use super::weights::is_size;
 use crate::uncertainty::student_quantile;
 
@@ -44,7 +44,7 @@ impl Widths {
     }
 
     /// Learns the error of a forecast that was issued with this error scale.
-    pub fn learn(&mut self, error: f64, given: f64, rows: usize, parameters: &Parameters) {
+    pub fn learn(&mut self, error: f64, given: f64, rows: usize, parameters: &CandidateParams) {
         let error = error.abs().min(f64::MAX.sqrt());
         // While a series is constant, errors and their scale are zero, which is no information about later ones.
         if given.is_finite() && (given > 0.0 || error > 0.0) {
@@ -140,7 +140,7 @@ fn for_few(level: f64, counted: f64) -> f64 {
     student_quantile(level, counted.max(2.0)) / student_quantile(level, 1e6)
 }
 
-impl State for Widths {
+impl Numbers for Widths {
     fn pass(&mut self, pass: &mut dyn Pass) {
         pass.list(&mut self.scores);
         pass.number(&mut self.size);

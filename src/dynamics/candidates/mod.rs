@@ -16,30 +16,32 @@
 )]
 
 mod autoregression;
+mod component_horizon;
 mod direct;
 mod former;
 mod history;
-mod horizon;
 mod intervals;
+mod kinds;
 mod line;
 mod nested;
+mod numbers;
 mod parameters;
 mod periods;
 mod residuals;
 mod series;
 mod smoothing;
-mod state;
 mod view;
 mod weights;
 
-use super::constant_inputs::relative;
+use super::judging::Ahead;
+use super::states::constant_inputs::relative;
+use component_horizon::ComponentHorizon;
 use history::History;
-use horizon::Horizon;
 use ndarray::{ArrayView2, s};
-pub use parameters::Parameters;
-use series::{Common, Series};
-use state::{Collected, Given, Pass, State, pass_all};
-use weights::Mixed;
+use numbers::{Numbers, NumbersRead, NumbersWritten, Pass, pass_all};
+pub use parameters::CandidateParams;
+use series::{Series, Shared};
+use weights::MixedForecast;
 
 /// Kinds of forecasts, in the order of their weights: the latest value of the same phase is one of persistence, a line with the
 /// season one of smoothing.
@@ -60,7 +62,7 @@ pub struct Candidates {
     strides: Vec<usize>,
     /// Period given by the user.
     given: Option<Vec<usize>>,
-    pub parameters: Parameters,
+    pub parameters: CandidateParams,
     histories: Vec<History>,
     /// Control inputs relative to their references: that of a row acts until the next.
     inputs: Vec<History>,
@@ -75,9 +77,6 @@ const SEASONS_ESTIMATED: usize = 4;
 
 /// One in as many rows kept may be estimated at once.
 const SHARE_ESTIMATED: usize = 4;
-
-/// Forecasts from a row: (horizons, components).
-pub type Ahead = Vec<Vec<f64>>;
 
 impl Candidates {
     /// For states of `width` components with `inputs` control inputs, and horizons of `rows` rows, one in `strides` of
@@ -95,7 +94,7 @@ impl Candidates {
             rows,
             strides,
             given,
-            parameters: Parameters::DEFAULT,
+            parameters: CandidateParams::DEFAULT,
             histories,
             inputs,
             references: Vec::new(),
@@ -122,10 +121,10 @@ impl Candidates {
         }
     }
 
-    fn common<'a>(&'a self, inputs: &'a [History], own: usize) -> Common<'a> {
+    fn shared<'a>(&'a self, inputs: &'a [History], own: usize) -> Shared<'a> {
         let (histories, rows, strides, parameters) =
             (&self.histories, &self.rows, &self.strides, &self.parameters);
-        Common { histories, inputs, own, rows, strides, given: self.given.as_deref(), parameters }
+        Shared { histories, inputs, own, rows, strides, given: self.given.as_deref(), parameters }
     }
 
     /// Another trajectory begins.
@@ -171,10 +170,10 @@ impl Candidates {
         self.push(row);
         let mut all = std::mem::take(&mut self.series);
         for (own, series) in all.iter_mut().enumerate() {
-            let common = self.common(&self.inputs, own);
+            let shared = self.shared(&self.inputs, own);
             let expected = expected(operator, own);
-            series.learn(&common, &expected);
-            series.make(&common, &expected, due);
+            series.learn(&shared, &expected);
+            series.make(&shared, &expected, due);
         }
         self.series = all;
     }
@@ -184,7 +183,7 @@ impl Candidates {
         self.push(row);
         let mut all = std::mem::take(&mut self.series);
         for (own, series) in all.iter_mut().enumerate() {
-            series.advance(&self.common(&self.inputs, own));
+            series.advance(&self.shared(&self.inputs, own));
         }
         self.series = all;
     }
@@ -236,7 +235,7 @@ impl Candidates {
     /// The operator is another than before: its parameters were chosen again.
     pub fn renew_operator(&mut self) {
         let horizons = self.series.iter_mut().flat_map(|series| &mut series.horizons);
-        horizons.for_each(|horizon| horizon.weights.renew(series::OPERATOR));
+        horizons.for_each(|horizon| horizon.weights.renew(kinds::OPERATOR));
     }
 
     /// Replaces the inputs of the latest row.
@@ -255,9 +254,9 @@ impl Candidates {
         let inputs = self.acting(under);
         let mut out = self.zeros();
         for (own, series) in self.series.iter().enumerate() {
-            let common = self.common(&inputs, own);
-            for (k, kinds) in series.forecasts(&common, &expected(operator, own)).iter().enumerate() {
-                self.put(&mut out, [k, own], series, &series.mix(k, &common, kinds), coverage);
+            let shared = self.shared(&inputs, own);
+            for (k, kinds) in series.forecasts(&shared, &expected(operator, own)).iter().enumerate() {
+                self.put(&mut out, [k, own], series, &series.mix(k, &shared, kinds), coverage);
             }
         }
         out
@@ -277,8 +276,8 @@ impl Candidates {
         let mut out = asked.then(|| self.zeros());
         let mut all = std::mem::take(&mut self.series);
         for (own, series) in all.iter_mut().enumerate() {
-            let (common, operator) = (self.common(&inputs, own), expected(operator, own));
-            let mixtures = series.follow(&common, &operator, due, asked);
+            let (shared, operator) = (self.shared(&inputs, own), expected(operator, own));
+            let mixtures = series.follow(&shared, &operator, due, asked);
             let Some(out) = out.as_mut() else { continue };
             for (k, mixed) in mixtures.iter().flatten().enumerate() {
                 self.put(out, [k, own], series, mixed, coverage);
@@ -300,7 +299,7 @@ impl Candidates {
         out: &mut [Ahead; 2],
         [k, own]: [usize; 2],
         series: &Series,
-        mixed: &Mixed,
+        mixed: &MixedForecast,
         coverage: Option<f64>,
     ) {
         let half_width = |coverage| mixed.wider * series.half_width(k, self.rows[k], mixed.made, coverage);
@@ -310,7 +309,7 @@ impl Candidates {
 
     /// Drops forecasts that no row is to be compared with, or whose inputs are not known yet.
     pub fn drop_pending(&mut self) {
-        self.series.iter_mut().flat_map(|series| &mut series.horizons).for_each(Horizon::clear);
+        self.series.iter_mut().flat_map(|series| &mut series.horizons).for_each(ComponentHorizon::clear);
     }
 
     /// Weights of these forecasts by [kind](CANDIDATES).
@@ -319,10 +318,10 @@ impl Candidates {
         let mut out = vec![empty; CANDIDATES.len()];
         let inputs = self.acting(under);
         for (own, series) in self.series.iter().enumerate() {
-            let common = self.common(&inputs, own);
-            for (k, kinds) in series.forecasts(&common, &expected(operator, own)).iter().enumerate() {
-                for (place, weight) in series.mix(k, &common, kinds).weights.iter().enumerate() {
-                    out[series::kind(place)][k][own] += weight;
+            let shared = self.shared(&inputs, own);
+            for (k, kinds) in series.forecasts(&shared, &expected(operator, own)).iter().enumerate() {
+                for (place, weight) in series.mix(k, &shared, kinds).weights.iter().enumerate() {
+                    out[kinds::kind(place)][k][own] += weight;
                 }
             }
         }
@@ -342,7 +341,7 @@ impl Candidates {
 
     /// The state as numbers.
     pub fn numbers(&self) -> Vec<f64> {
-        let mut collected = Collected::default();
+        let mut collected = NumbersWritten::default();
         self.clone().pass(&mut collected);
         collected.0
     }
@@ -351,7 +350,7 @@ impl Candidates {
     /// returns whether they are valid.
     pub fn resume(&mut self, numbers: &[f64], references: Vec<f64>, steps: &[usize]) -> bool {
         let (width, horizons, inputs) = (self.series.len(), self.rows.len(), self.inputs.len());
-        let mut given = Given { numbers, sound: true };
+        let mut given = NumbersRead { numbers, sound: true };
         self.pass(&mut given);
         self.references = references;
         let whole = given.sound && given.numbers.is_empty();
@@ -383,7 +382,7 @@ fn expected(operator: &Ahead, own: usize) -> Vec<f64> {
     operator.iter().map(|of_horizon| of_horizon.get(own).copied().unwrap_or(f64::NAN)).collect()
 }
 
-impl State for Candidates {
+impl Numbers for Candidates {
     fn pass(&mut self, pass: &mut dyn Pass) {
         self.rows.iter_mut().for_each(|rows| pass.count(rows));
         pass_all(&mut self.histories, pass);
@@ -397,5 +396,5 @@ impl State for Candidates {
 /// At most two periods of a series, in order of importance.
 #[must_use]
 pub fn find_periods(values: &[f64]) -> Vec<usize> {
-    periods::find(values, &[], &Parameters::DEFAULT)
+    periods::find(values, &[], &CandidateParams::DEFAULT)
 }

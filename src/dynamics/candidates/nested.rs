@@ -9,7 +9,7 @@
 //! Anderson, "Model selection and multimodel inference", 2002). Since the first k rows of `R` are
 //! those of the k-th model, one back substitution gives the averaged coefficients.
 
-use super::state::{Pass, State};
+use super::numbers::{Numbers, Pass};
 
 /// Features whose unexplained share of their sum of squares is below this are left out.
 const NEW: f64 = 1e-29;
@@ -209,7 +209,7 @@ impl Solution {
     }
 }
 
-impl State for Sums {
+impl Numbers for Sums {
     fn pass(&mut self, pass: &mut dyn Pass) {
         pass.count(&mut self.size);
         pass.count(&mut self.count);

@@ -2,7 +2,7 @@
 
 /// Measured on the records of `benchmarks/forecasts.py`; a cell is a record and a horizon.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Parameters {
+pub struct CandidateParams {
     /// Recent rows kept for the detection of periods and for refits. A third is the longest season.
     pub kept: usize,
     /// Factor by which the number of rows grows between two detections of periods.
@@ -41,7 +41,7 @@ pub struct Parameters {
     pub step: f64,
 }
 
-impl Parameters {
+impl CandidateParams {
     pub const DEFAULT: Self = Self {
         kept: 2048,
         growth: 1.3,

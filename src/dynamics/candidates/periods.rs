@@ -6,7 +6,7 @@
 //! has peaks of the autocorrelation by chance, but no lasting profile.
 
 use super::line::line_of;
-use super::parameters::Parameters;
+use super::parameters::CandidateParams;
 
 /// Periods of hours, days, weeks, months, quarters and half hours.
 const CALENDAR: [usize; 8] = [4, 7, 12, 24, 48, 52, 168, 336];
@@ -70,7 +70,7 @@ pub fn clipped(mut values: Vec<f64>) -> Vec<f64> {
 
 /// At most two periods in these values, by importance. Known ones are kept unless another is
 /// clearly better.
-pub fn find(values: &[f64], known: &[usize], parameters: &Parameters) -> Vec<usize> {
+pub fn find(values: &[f64], known: &[usize], parameters: &CandidateParams) -> Vec<usize> {
     let mut found = Vec::new();
     let mut rest = clipped(values.to_vec());
     for place in 0..2 {
@@ -122,7 +122,7 @@ fn few_cycles(values: &[f64]) -> Option<usize> {
 
 /// Rows at the next detection, after one in as many that found these periods: when their number has grown, or with the second
 /// cycle of a calendar period.
-pub fn next_detection(count: usize, found: &[usize], parameters: &Parameters) -> usize {
+pub fn next_detection(count: usize, found: &[usize], parameters: &CandidateParams) -> usize {
     let grown = if count < SHORT { count + count / 8 } else { (parameters.growth * count as f64) as usize };
     let grown = grown.max(count + 2);
     let week = found.first().filter(|first| DAYS.contains(first)).map(|day| WEEK * day);
@@ -131,7 +131,7 @@ pub fn next_detection(count: usize, found: &[usize], parameters: &Parameters) ->
 }
 
 /// Score of a period in these values; below zero if it explains nothing.
-fn score(values: &[f64], period: usize, parameters: &Parameters) -> f64 {
+fn score(values: &[f64], period: usize, parameters: &CandidateParams) -> f64 {
     let n = values.len();
     let first = (parameters.first * n as f64) as usize;
     if period < 2 || ((n - first) as f64) < CYCLES * period as f64 {
@@ -155,7 +155,12 @@ fn longest_in(rows: usize) -> usize {
 }
 
 /// The period whose profile explains most.
-fn best(values: &[f64], known: Option<usize>, found: &[usize], parameters: &Parameters) -> Option<usize> {
+fn best(
+    values: &[f64],
+    known: Option<usize>,
+    found: &[usize],
+    parameters: &CandidateParams,
+) -> Option<usize> {
     let longest = longest_in(values.len());
     let mut tried = peaks(values, longest);
     tried.extend(CALENDAR.into_iter().filter(|period| *period <= longest));
@@ -356,18 +361,18 @@ mod tests {
     fn calendar_periods_are_found_from_two_cycles_on() {
         for period in [7, 12, 24, 48] {
             for n in [2 * period, 2 * period + 3, 5 * period / 2, 3 * period] {
-                let found = find(&seasonal(n, period, 0.2), &[], &Parameters::DEFAULT);
+                let found = find(&seasonal(n, period, 0.2), &[], &CandidateParams::DEFAULT);
                 assert_eq!(found.first(), Some(&period), "{n} rows");
             }
         }
         // None that is no calendar period, none on a line, and seldom one in noise.
-        assert!(find(&seasonal(22, 11, 0.2), &[], &Parameters::DEFAULT).is_empty());
+        assert!(find(&seasonal(22, 11, 0.2), &[], &CandidateParams::DEFAULT).is_empty());
         let mut by_chance = 0;
         for n in 10..60_u64 {
             let line: Vec<f64> = (0..n).map(|t| 3.0 + 2.0 * t as f64).collect();
-            assert!(find(&line, &[], &Parameters::DEFAULT).is_empty(), "{n} rows on a line");
+            assert!(find(&line, &[], &CandidateParams::DEFAULT).is_empty(), "{n} rows on a line");
             let noise: Vec<f64> = (0..n).map(|t| below(n, t, 1 << 20) as f64).collect();
-            by_chance += usize::from(!find(&noise, &[], &Parameters::DEFAULT).is_empty());
+            by_chance += usize::from(!find(&noise, &[], &CandidateParams::DEFAULT).is_empty());
         }
         assert!(by_chance <= 4, "{by_chance} of 50");
     }
@@ -381,7 +386,11 @@ mod tests {
             let values: Vec<f64> =
                 (0..21 * day).map(|t| hour(t) * (0.4 + is_weekday(t)) + is_weekday(t) + noise(t)).collect();
             for (days, expected) in [(11, vec![day]), (14, vec![day, 7 * day]), (21, vec![day, 7 * day])] {
-                assert_eq!(find(&values[..days * day], &[], &Parameters::DEFAULT), expected, "{days} days");
+                assert_eq!(
+                    find(&values[..days * day], &[], &CandidateParams::DEFAULT),
+                    expected,
+                    "{days} days"
+                );
             }
         }
     }
@@ -390,12 +399,12 @@ mod tests {
     fn detections_come_with_the_second_cycle_of_calendar_periods() {
         let mut at = vec![10];
         while at[at.len() - 1] < 1000 {
-            at.push(next_detection(at[at.len() - 1], &[24], &Parameters::DEFAULT));
+            at.push(next_detection(at[at.len() - 1], &[24], &CandidateParams::DEFAULT));
         }
         assert!([14, 24, 48, 96, 104, 336, 672].iter().all(|rows| at.contains(rows)), "{at:?}");
         assert!(at.len() < 50 && at.is_sorted());
         // Quarters of an hour.
-        assert_eq!(next_detection(1200, &[96], &Parameters::DEFAULT), 2 * 672);
+        assert_eq!(next_detection(1200, &[96], &CandidateParams::DEFAULT), 2 * 672);
     }
 
     /// Hours with a day, whose weekdays are higher at noon by this many deviations of the noise.
@@ -416,8 +425,12 @@ mod tests {
     fn weeks_are_found_as_soon_as_their_profile_is_better_than_none() {
         for n in [600, 700, 800, 900, 1000, 1200, 1343, 1344, 2000] {
             for seed in 0..5 {
-                assert_eq!(find(&weeks(n, 5.0, seed), &[], &Parameters::DEFAULT), [24, 168], "{n} {seed}");
-                assert_eq!(find(&weeks(n, 0.0, seed), &[], &Parameters::DEFAULT), [24], "{n} {seed}");
+                assert_eq!(
+                    find(&weeks(n, 5.0, seed), &[], &CandidateParams::DEFAULT),
+                    [24, 168],
+                    "{n} {seed}"
+                );
+                assert_eq!(find(&weeks(n, 0.0, seed), &[], &CandidateParams::DEFAULT), [24], "{n} {seed}");
             }
         }
     }

@@ -4,7 +4,7 @@
 //! as if its residual were of that size. A spike is the target of one row and a regressor of many later ones, whose residuals
 //! it enlarges as well.
 
-use super::state::{Pass, State};
+use super::numbers::{Numbers, Pass};
 use super::weights::is_size;
 
 /// Multiple of the mean absolute residual from which rows weigh less; for Gaussian residuals, four deviations.
@@ -51,7 +51,7 @@ impl Residuals {
     }
 }
 
-impl State for Residuals {
+impl Numbers for Residuals {
     fn pass(&mut self, pass: &mut dyn Pass) {
         pass.number(&mut self.residual);
         pass.number(&mut self.target);

@@ -3,7 +3,7 @@
 //! E. Gardner, "Exponential smoothing: the state of the art", 1985; P. Winters, "Forecasting sales by exponentially weighted
 //! moving averages", 1960.
 
-use super::state::{Pass, State, pass_all};
+use super::numbers::{Numbers, Pass, pass_all};
 
 /// Decay of the weight of a loss per row.
 const KEEP: f64 = 0.99;
@@ -167,7 +167,7 @@ impl Smoothing {
     }
 }
 
-impl State for One {
+impl Numbers for One {
     fn pass(&mut self, pass: &mut dyn Pass) {
         pass.number(&mut self.level);
         pass.number(&mut self.trend);
@@ -176,7 +176,7 @@ impl State for One {
     }
 }
 
-impl State for Smoothing {
+impl Numbers for Smoothing {
     fn pass(&mut self, pass: &mut dyn Pass) {
         pass.count(&mut self.period);
         pass.count(&mut self.met);

@@ -5,12 +5,12 @@ use super::history::History;
 /// Transform of the values, or of their logarithms if `logs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
-    pub kind: Kind,
+    pub kind: ViewKind,
     pub logs: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ViewKind {
     Value,
     Difference,
     /// Difference over the season with this place in the list of periods.
@@ -45,7 +45,7 @@ impl Context<'_> {
 impl View {
     /// Whether values depend on the phase of their rows.
     pub fn has_phases(self) -> bool {
-        matches!(self.kind, Kind::Phase | Kind::PhaseDifference)
+        matches!(self.kind, ViewKind::Phase | ViewKind::PhaseDifference)
     }
 
     /// Value this many rows before this one, on the view's scale.
@@ -57,11 +57,11 @@ impl View {
     pub fn at(self, context: &Context<'_>, at: usize) -> f64 {
         let value = |back: usize| self.value(context, at, back);
         match self.kind {
-            Kind::Value => value(0) - context.center,
-            Kind::Difference => value(0) - value(1),
-            Kind::SeasonalDifference(place) => value(0) - value(context.periods[place]),
-            Kind::Phase => value(0) - context.profile(at) - context.center,
-            Kind::PhaseDifference => {
+            ViewKind::Value => value(0) - context.center,
+            ViewKind::Difference => value(0) - value(1),
+            ViewKind::SeasonalDifference(place) => value(0) - value(context.periods[place]),
+            ViewKind::Phase => value(0) - context.profile(at) - context.center,
+            ViewKind::PhaseDifference => {
                 let before = at.checked_sub(1).map_or(f64::NAN, |at| context.profile(at));
                 value(0) - value(1) - (context.profile(at) - before)
             }
@@ -73,7 +73,7 @@ impl View {
     pub fn input(self, context: &Context<'_>, input: usize, at: usize) -> f64 {
         let value = |back: usize| context.inputs[input].before(at, back, false);
         match self.kind {
-            Kind::SeasonalDifference(place) => value(0) - value(context.periods[place]),
+            ViewKind::SeasonalDifference(place) => value(0) - value(context.periods[place]),
             _ => value(0),
         }
     }
@@ -86,19 +86,19 @@ impl View {
         for (step, value) in ahead.iter().enumerate() {
             let at = now + step + 1;
             let made = match self.kind {
-                Kind::Value => value + context.center,
-                Kind::Difference => {
+                ViewKind::Value => value + context.center,
+                ViewKind::Difference => {
                     sum += value;
                     sum
                 }
-                Kind::SeasonalDifference(place) => {
+                ViewKind::SeasonalDifference(place) => {
                     let period = context.periods[place];
                     let before =
                         if step >= period { out[step - period] } else { self.value(context, at, period) };
                     before + value
                 }
-                Kind::Phase => value + context.profile(at) + context.center,
-                Kind::PhaseDifference => {
+                ViewKind::Phase => value + context.profile(at) + context.center,
+                ViewKind::PhaseDifference => {
                     sum += value;
                     sum + context.profile(at) - context.profile(now)
                 }

@@ -3,8 +3,8 @@
 //! A forecast whose mean loss is r times the least has the weight `r^(-n / sharpness)` after n losses. Forecasts over many
 //! rows overlap, so that n grows slowly; before, the relative losses at a shorter horizon count as some of its own.
 
-use super::parameters::{Parameters, independent};
-use super::state::{Pass, State};
+use super::numbers::{Numbers, Pass};
+use super::parameters::{CandidateParams, independent};
 
 /// First losses of each forecast, equal to the mixture's; their weight vanishes within ten losses.
 const FIRST: f64 = 2.0;
@@ -127,7 +127,7 @@ pub struct Weights {
 
 /// A mixture of forecasts.
 #[derive(Clone, Debug, Default)]
-pub struct Mixed {
+pub struct MixedForecast {
     pub made: f64,
     /// Mixtures by each way of weighting.
     pub ways: Vec<f64>,
@@ -150,7 +150,7 @@ impl Weights {
         (mixed, ways): (f64, &[f64]),
         truth: f64,
         (rows, stride): Span,
-        parameters: &Parameters,
+        parameters: &CandidateParams,
     ) {
         let memory = parameters.memory * parameters.losses * (1.0 + 0.25 * (rows as f64 - 1.0));
         let stride = stride as f64;
@@ -210,7 +210,12 @@ impl Weights {
 
     /// Expected losses of each kind, squared and relative. `shorter`: those at a shorter horizon, which has more losses that
     /// do not overlap, and after which losses over this one are expected.
-    fn expected(&self, shorter: Option<&Standing>, span: Span, parameters: &Parameters) -> [Vec<f64>; WAYS] {
+    fn expected(
+        &self,
+        shorter: Option<&Standing>,
+        span: Span,
+        parameters: &CandidateParams,
+    ) -> [Vec<f64>; WAYS] {
         // Losses of forecasts that overlap count in part.
         let count = parameters.prior / (independent(1.0, span.0) * span.1 as f64);
         let prior = |way: usize| shorter.map(|standing| (standing.0[way].as_slice(), count));
@@ -218,7 +223,7 @@ impl Weights {
     }
 
     /// Effective number of losses; those at the shorter horizon count as some of this one.
-    fn losses(&self, shorter: Option<&Standing>, span: Span, parameters: &Parameters) -> f64 {
+    fn losses(&self, shorter: Option<&Standing>, span: Span, parameters: &CandidateParams) -> f64 {
         let passed_on = shorter.map_or(0.0, |standing| standing.1.min(parameters.prior));
         independent(self.rows, span.0) + passed_on
     }
@@ -228,7 +233,7 @@ impl Weights {
         &self,
         shorter: Option<Standing>,
         span: Span,
-        parameters: &Parameters,
+        parameters: &CandidateParams,
     ) -> Option<Standing> {
         if self.mass == 0.0 {
             return shorter;
@@ -251,11 +256,11 @@ impl Weights {
         (priors, first): (&[f64], usize),
         shorter: Option<&Standing>,
         span: Span,
-        parameters: &Parameters,
-    ) -> Mixed {
+        parameters: &CandidateParams,
+    ) -> MixedForecast {
         if self.mass == 0.0 && shorter.is_none() {
             let weights = (0..made.len()).map(|kind| f64::from(u8::from(kind == first))).collect();
-            return Mixed { made: made[first], ways: vec![made[first]; WAYS], weights, wider: 1.0 };
+            return MixedForecast { made: made[first], ways: vec![made[first]; WAYS], weights, wider: 1.0 };
         }
         let average = |weights: &[f64]| -> f64 {
             let pairs = weights.iter().zip(made).filter(|(weight, _)| **weight > 0.0);
@@ -267,7 +272,7 @@ impl Weights {
         let power = power(self.losses(shorter, span, parameters));
         if self.mass == 0.0 {
             let weights = weigh(made, &relative, priors, 1.0, power);
-            return Mixed {
+            return MixedForecast {
                 made: average(&weights),
                 ways: vec![average(&weights); WAYS],
                 weights,
@@ -291,7 +296,7 @@ impl Weights {
         let shares = weigh(&ways, &losses, &[1.0; WAYS], self.mixed, own);
         let pairs = squared.iter().zip(&relative);
         let weights: Vec<f64> = pairs.map(|(one, other)| shares[0] * one + shares[1] * other).collect();
-        Mixed { made: average(&weights), ways, weights, wider }
+        MixedForecast { made: average(&weights), ways, weights, wider }
     }
 
     /// Root mean squared error of the mixture; infinite before the first target.
@@ -312,7 +317,7 @@ impl Weights {
     }
 }
 
-impl State for Losses {
+impl Numbers for Losses {
     fn pass(&mut self, pass: &mut dyn Pass) {
         pass.list(&mut self.means);
         pass.list(&mut self.latest);
@@ -325,7 +330,7 @@ pub fn is_size(value: f64) -> bool {
     (0.0..=f64::MAX).contains(&value)
 }
 
-impl State for Weights {
+impl Numbers for Weights {
     fn pass(&mut self, pass: &mut dyn Pass) {
         for losses in [&mut self.squared, &mut self.relative, &mut self.ways] {
             losses.pass(pass);
@@ -350,24 +355,25 @@ mod tests {
             let truth = (t as f64).sin();
             let made = errors.map(|error| truth + error);
             let mixed = 0.5 * (made[0] + made[1]);
-            weights.learn((&made, 2), (mixed, &[mixed; WAYS]), truth, span, &Parameters::DEFAULT);
+            weights.learn((&made, 2), (mixed, &[mixed; WAYS]), truth, span, &CandidateParams::DEFAULT);
         }
         weights
     }
 
     fn weight_of_the_second(weights: &Weights, shorter: Option<&Standing>) -> f64 {
-        weights.mix(&[1.0, 2.0], (&[1.0; 2], 0), shorter, LONG, &Parameters::DEFAULT).weights[1]
+        weights.mix(&[1.0, 2.0], (&[1.0; 2], 0), shorter, LONG, &CandidateParams::DEFAULT).weights[1]
     }
 
     #[test]
     fn losses_over_a_long_horizon_are_first_expected_from_a_shorter_one() {
         let short = learned(SHORT, 200, [1.0, 0.1]);
-        let standing = short.standing(None, SHORT, &Parameters::DEFAULT).expect("there were targets");
+        let standing = short.standing(None, SHORT, &CandidateParams::DEFAULT).expect("there were targets");
         let new = Weights::new(2);
         assert!(weight_of_the_second(&new, None) < 1e-12, "persistence before any loss");
         assert!(weight_of_the_second(&new, Some(&standing)) > 0.8);
-        let passed_on =
-            new.standing(Some(standing.clone()), LONG, &Parameters::DEFAULT).expect("that of the shorter");
+        let passed_on = new
+            .standing(Some(standing.clone()), LONG, &CandidateParams::DEFAULT)
+            .expect("that of the shorter");
         assert!(weight_of_the_second(&new, Some(&passed_on)) > 0.8);
 
         // A few losses to the contrary are doubted; of the many that the memory holds, the prior stays about a quarter.
@@ -385,7 +391,7 @@ mod tests {
         assert!(former.is_sound(4) && former.squared.masses[2..] == [0.0; 2]);
         // They are expected to be as good as the mixture.
         let made = [1.0, 2.0, 3.0, f64::NAN];
-        let weights = former.mix(&made, (&[1.0; 4], 0), None, SHORT, &Parameters::DEFAULT).weights;
+        let weights = former.mix(&made, (&[1.0; 4], 0), None, SHORT, &CandidateParams::DEFAULT).weights;
         assert!(weights[0] > weights[2] && weights[2] > weights[1] && weights[3] == 0.0, "{weights:?}");
         former.squared.masses.pop();
         assert!(!former.has_kinds(4) && !former.is_sound(4));
@@ -395,7 +401,7 @@ mod tests {
     fn prior_weights_vanish_with_losses() {
         let weights = |targets| {
             let learned = learned(SHORT, targets, [0.1, 1.0]);
-            learned.mix(&[1.0, 2.0], (&[0.5, 2.0], 0), None, SHORT, &Parameters::DEFAULT).weights[1]
+            learned.mix(&[1.0, 2.0], (&[0.5, 2.0], 0), None, SHORT, &CandidateParams::DEFAULT).weights[1]
         };
         assert!(weights(1) > weights(10) && weights(10) > weights(200) && weights(200) < 1e-6);
     }

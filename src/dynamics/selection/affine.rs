@@ -8,8 +8,8 @@
 
 use ndarray::{ArrayView2, Axis};
 
-use super::candidates::median_distance;
 use super::held_out::{self, squared};
+use super::settings::median_distance;
 use super::tolerance_of;
 use crate::dynamics::params::OperatorSelectionParams;
 use crate::dynamics::{DynamicsSpec, Units};
@@ -80,7 +80,7 @@ pub(super) fn with_affine(
     next: ArrayView2<'_, f64>,
 ) -> Result<Option<KoopmanSpec>> {
     let params = &spec.params.selection;
-    let Some(rows) = HeldOut::new(spec, each, x, next) else { return Ok(None) };
+    let Some(rows) = OperatorComparison::new(spec, each, x, next) else { return Ok(None) };
     let errors = rows.errors(gaussian, units)?;
     let largest = errors.iter().copied().fold(0.0, f64::max);
     let [no_affine, no_sum] = params.resolved;
@@ -126,7 +126,7 @@ pub(super) fn is_not_clearly_worse(
     next: ArrayView2<'_, f64>,
 ) -> Result<bool> {
     let params = &spec.params.selection;
-    let Some(rows) = HeldOut::new(spec, each, x, next) else { return Ok(true) };
+    let Some(rows) = OperatorComparison::new(spec, each, x, next) else { return Ok(true) };
     let [own, other] =
         [(linear, each), (gaussian, units)].map(|(operator, units)| rows.errors(operator, units));
     // Errors of an exact map are rounding.
@@ -136,7 +136,7 @@ pub(super) fn is_not_clearly_worse(
 }
 
 /// Rows learned and forecast.
-struct HeldOut<'a> {
+struct OperatorComparison<'a> {
     params: &'a OperatorSelectionParams,
     each: &'a Units,
     x: ArrayView2<'a, f64>,
@@ -146,7 +146,7 @@ struct HeldOut<'a> {
     width: usize,
 }
 
-impl<'a> HeldOut<'a> {
+impl<'a> OperatorComparison<'a> {
     /// `None` where the learned rows do not determine an affine map, or the operator is of another kind.
     fn new(
         spec: &'a DynamicsSpec,

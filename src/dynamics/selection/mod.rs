@@ -13,31 +13,32 @@
 //! are selected where a Gaussian one does not resolve the steps from one state to the next, and the affine kernel where
 //! noise is in all errors and its own are [less beyond chance](paired).
 //!
-//! Held-out forecasts over several steps then select [how such forecasts are made](reencoding).
+//! Held-out forecasts over several steps then select [how such forecasts are made](reencoding_choice).
 //!
-//! On request fewer [delays](delays) than there are may be selected.
+//! On request fewer [delays](delay_count) than there are may be selected.
 
 mod affine;
-mod candidates;
-mod delays;
+mod delay_count;
 mod held_out;
-mod inputs;
+mod input_bandwidths;
 mod judge;
 mod paired;
-mod reencoding;
+mod reencoding_choice;
+mod rest;
+mod settings;
 
 use ndarray::{ArrayView2, Axis, CowArray, s};
 
 pub(super) use affine::may_be_selected;
 use affine::{affine, is_not_clearly_worse, with_affine, with_kernel};
-use candidates::{Candidate, Rows, median_distance};
-pub(super) use inputs::is_chosen;
-use inputs::{InputBandwidths, with_longer_bandwidths};
+pub(super) use input_bandwidths::is_chosen;
+use input_bandwidths::{InputBandwidths, with_longer_bandwidths};
 use judge::Judge;
-use reencoding::reencoding;
+use reencoding_choice::reencoding;
+use settings::{Rows, Setting, median_distance};
 
 use super::params::DynamicsParams;
-use super::{DynamicsSpec, Reencoding, Units, rest};
+use super::{DynamicsSpec, Reencoding, Units};
 use crate::basis::BasisSpec;
 use crate::error::Result;
 use crate::kernel::{KernelSpec, PointSet};
@@ -132,7 +133,8 @@ fn choose_operator(
     };
     let mut units = scales[found.scale].clone();
     if spec.delays.fewer && !may_be_linear {
-        let fewer = delays::with_fewer(spec, (&units, each), chosen_by.view(), their_next.view(), &found)?;
+        let fewer =
+            delay_count::with_fewer(spec, (&units, each), chosen_by.view(), their_next.view(), &found)?;
         (found, units) = fewer.unwrap_or((found, units));
     }
     let operator = gaussian(spec, operator, &found);
@@ -148,7 +150,7 @@ fn choose_operator(
 }
 
 /// The operator with the Gaussian kernel, regularization and tolerance found.
-fn gaussian(spec: &DynamicsSpec, mut operator: KoopmanSpec, found: &Candidate) -> KoopmanSpec {
+fn gaussian(spec: &DynamicsSpec, mut operator: KoopmanSpec, found: &Setting) -> KoopmanSpec {
     let params = &spec.params.selection;
     let less = params.stream_regularization;
     operator.kernel = KernelSpec::Gaussian { bandwidth: Some(found.bandwidth) };
@@ -215,7 +217,7 @@ fn best(
     scales: (&[Units], &Units),
     x: ArrayView2<'_, f64>,
     next: ArrayView2<'_, f64>,
-) -> Result<Option<Candidate>> {
+) -> Result<Option<Setting>> {
     let params = &spec.params.selection;
     if x.nrows() < params.min_pairs {
         return Ok(None);
