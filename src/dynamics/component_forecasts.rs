@@ -127,62 +127,35 @@ impl Dynamics {
         let candidates = self.asked()?;
         self.check_lag(lag)?;
         let under = self.checked_inputs(under, states.map_or(1, |states| states.nrows().max(1)))?;
-        // Inputs from the state with this number on.
-        let from = |i: usize| under.slice(s![i..i + self.longest(), ..]);
         let Some(states) = states else {
+            let under = under.slice(s![..self.longest(), ..]);
             let tail = self.learned_end().ok_or(Error::NoTrajectory)?;
-            let operator = self.operator_ahead(tail, &[tail.nrows() - 1], |_| from(0), lag)?;
-            return Ok(vec![candidates.forecasts(&operator[0], from(0), coverage)]);
+            let operator = self.operator_ahead(tail, &[tail.nrows() - 1], |_| under, lag)?;
+            return Ok(vec![candidates.forecasts(&operator[0], under, coverage)]);
         };
         check_width("X", Some(candidates.width()), states.ncols())?;
         check_finite("X", states)?;
         let replaced = self.history_without_spikes(states);
         let states = replaced.as_ref().map_or(states, |states| states.view());
-        let row = |i: usize| states.row(i).iter().chain(under.row(i)).copied().collect::<Vec<f64>>();
-        let mut out = Vec::with_capacity(states.nrows().saturating_sub(first));
-        // Forecasts from those of these states that are asked for, or compared with later ones; `known`: all states, the one
-        // number `place` of which is the first of these, and was learned unless they `begin`.
-        let mut ask = |model: &mut Candidates,
-                       known: ArrayView2<'_, f64>,
-                       place: usize,
-                       range: Range<usize>,
-                       begin: bool| {
-            for start in range.clone().step_by(BLOCK) {
-                let block = start..range.end.min(start + BLOCK);
-                let due = block.clone().map(|i| (i, self.compared(i)));
-                let needed: Vec<_> = due.filter(|(i, due)| *i >= first || due.contains(&true)).collect();
-                let numbers: Vec<usize> = needed.iter().map(|(i, _)| place + (i - range.start)).collect();
-                let under = |number: usize| from(number - place + range.start);
-                let operator = self.operator_ahead(known, &numbers, under, lag)?;
-                let mut needed = needed.into_iter().zip(operator).peekable();
-                for i in block {
-                    check()?;
-                    if begin || i > range.start {
-                        model.advance(&row(i));
-                    }
-                    if let Some(((_, due), operator)) = needed.next_if(|((next, _), _)| *next == i) {
-                        out.extend(model.follow(&operator, from(i), &due, i >= first, coverage));
-                    }
-                }
-            }
-            Ok::<_, Error>(())
-        };
+        let history = GivenHistory { model: self, states, under: under.view(), lag, first, coverage };
         let overlap = self.overlap(states);
         let tail = self.learned_end().filter(|_| overlap > 0);
-        let mut model = candidates.clone();
-        model.begin();
+        let mut out = Vec::with_capacity(states.nrows().saturating_sub(first));
+        let mut followed = candidates.clone();
+        followed.begin();
         let apart = if tail.is_some() { overlap - 1 } else { states.nrows() };
-        ask(&mut model, states, 0, 0..apart, true)?;
+        history.follow(&mut followed, (states, 0), 0..apart, true, &mut out)?;
         if let Some(tail) = tail {
             // From here on the state contains everything learned.
             let all = concatenate![Axis(0), tail, states.slice(s![overlap.., ..])];
-            model.clone_from(candidates);
+            followed.clone_from(candidates);
             if self.driven.is_some() {
                 // So the first rows are not compared over long horizons.
-                model.drop_pending();
+                followed.drop_pending();
             }
-            model.drive(from(overlap - 1));
-            ask(&mut model, all.view(), tail.nrows() - 1, overlap - 1..states.nrows(), false)?;
+            followed.drive(history.under_from(overlap - 1));
+            let known = (all.view(), tail.nrows() - 1);
+            history.follow(&mut followed, known, overlap - 1..states.nrows(), false, &mut out)?;
         }
         Ok(out)
     }
@@ -296,5 +269,57 @@ impl Dynamics {
     pub fn periods(&self) -> Vec<Vec<usize>> {
         let found = self.candidates.as_ref().map(Candidates::periods).unwrap_or_default();
         found.into_iter().map(<[usize]>::to_vec).collect()
+    }
+}
+
+/// Consecutive states that a query gives, with the inputs that act on them and afterwards.
+struct GivenHistory<'a> {
+    model: &'a Dynamics,
+    states: ArrayView2<'a, f64>,
+    under: ArrayView2<'a, f64>,
+    lag: usize,
+    /// Forecasts are asked for from this state on.
+    first: usize,
+    coverage: Option<f64>,
+}
+
+impl GivenHistory<'_> {
+    /// Inputs from the state with this number up to the longest horizon.
+    fn under_from(&self, i: usize) -> ArrayView2<'_, f64> {
+        self.under.slice(s![i..i + self.model.longest(), ..])
+    }
+
+    /// Adds the forecasts of these candidates from the states of a range that are asked for; some are compared with later
+    /// states. `known`: all states, the one number `place` of which is the first of the range, and was learned unless the
+    /// candidates `begin` with it.
+    fn follow(
+        &self,
+        candidates: &mut Candidates,
+        (known, place): (ArrayView2<'_, f64>, usize),
+        range: Range<usize>,
+        begin: bool,
+        out: &mut Vec<[Ahead; 2]>,
+    ) -> Result<()> {
+        for start in range.clone().step_by(BLOCK) {
+            let block = start..range.end.min(start + BLOCK);
+            let due = block.clone().map(|i| (i, self.model.compared(i)));
+            let needed: Vec<_> = due.filter(|(i, due)| *i >= self.first || due.contains(&true)).collect();
+            let numbers: Vec<usize> = needed.iter().map(|(i, _)| place + (i - range.start)).collect();
+            let under = |number: usize| self.under_from(number - place + range.start);
+            let operator = self.model.operator_ahead(known, &numbers, under, self.lag)?;
+            let mut needed = needed.into_iter().zip(operator).peekable();
+            for i in block {
+                check()?;
+                if begin || i > range.start {
+                    let row: Vec<f64> = self.states.row(i).iter().chain(self.under.row(i)).copied().collect();
+                    candidates.advance(&row);
+                }
+                if let Some(((_, due), operator)) = needed.next_if(|((next, _), _)| *next == i) {
+                    let (under, asked) = (self.under_from(i), i >= self.first);
+                    out.extend(candidates.follow(&operator, under, &due, asked, self.coverage));
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -4,6 +4,24 @@
 //! [`Dynamics`] wraps one: it centres and scales states, selects the bandwidth and the
 //! regularization by the first of them, appends delays for partially observed systems, and returns
 //! forecasts in the user's units. Everything is learned, saved and used together with the operator.
+//!
+//! Folders hold parts that do not know [`Dynamics`]; the files beside them are its methods, and call these. In the order in
+//! which they are read:
+//!
+//! | files | contents |
+//! |---|---|
+//! | `spec`, `params` | the specification, and its numbers |
+//! | `states/` | states as the operator takes them: scale, delays, outliers, constant inputs |
+//! | `learning` | pairs, and the warm-up, which calls `selection/` |
+//! | `selection/` | scale, bandwidth, regularization and way of forecasting by the first pairs |
+//! | `trajectory` | states in order: without horizons as pairs for `learning`, with horizons one by one in `joint_forecasts` |
+//! | `queries`, `reencoding`, `bounds` | queries of the operator; forecasts over several steps; forecasts that leave the states learned |
+//! | `judging` | which forecasts are compared with their targets |
+//! | `joint_forecasts`, `joint/` | forecasts of all components together: a row of a trajectory, and its queries |
+//! | `spike_replacement` | outliers in these rows |
+//! | `component_forecasts`, `candidates/` | forecasts of single components, one of whose candidates is the mixture of `joint/` |
+//! | `driven` | rows and forecasts with inputs, in the place of `joint_forecasts` |
+//! | `file`, `merge` | the model in a file, and models in one |
 
 mod bounds;
 mod candidates;

@@ -5,6 +5,19 @@
 //! differences, exponential smoothing with trend and season, a line with the season, direct least
 //! squares, and the Koopman operator. Seasons are detected along the stream. Memory and cost of a row
 //! are bounded, and the state is a list of numbers.
+//!
+//! | files | contents |
+//! |---|---|
+//! | `kinds`, `parameters` | kinds of forecasts and their places in lists; numbers |
+//! | `history` | recent values of a component, or of an input |
+//! | `series/` | one component: calls the following for each row |
+//! | `periods` | detection of seasons |
+//! | `autoregression` | iterated regressions of `view`s (transforms) of the values |
+//! | `direct` | a regression for each horizon |
+//! | `smoothing`, `line` | forecasts by level, trend and season |
+//! | `nested`, `residuals`, `former` | least squares of both regressions: sums, weights of rows, coefficients of earlier rows |
+//! | `component_horizon` | one horizon: pending forecasts, their `weights`, and `intervals` |
+//! | `numbers` | the state as numbers, for files |
 
 #![allow(
     clippy::cast_possible_truncation,

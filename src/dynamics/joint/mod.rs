@@ -5,6 +5,11 @@
 //! and, with a period, the state one period before. Weights follow squared errors along the stream,
 //! in units of the deviation of each component; intervals follow the errors of the mixture. Every
 //! forecast is made before the state it starts from is learned, so its errors are those of queries.
+//!
+//! The kinds that are learned: `readouts` (the operator's), `least_squares` (each a `regression`; in `modes`; again after the
+//! warm-up from `warm_up_states`), `state_statistics` (the mean, and bounds of all). Their mixture over one horizon is a
+//! `joint_horizon`: `pending` forecasts, whose targets change the weights (`blend`, of `posterior` weights) and the intervals
+//! (`errors`). `file` writes all of them.
 
 mod blend;
 mod errors;

@@ -2,7 +2,7 @@
 //!
 //! States of a chaotic map that are alike now differ in their past, the more the earlier it is, so that a kernel of
 //! many delays has few neighbours to learn from, whereas the next state may be a function of the latest one alone. A
-//! candidate with fewer delays is a scale on which the earlier ones are negligible. Candidates are judged by
+//! setting with fewer delays has a scale on which the earlier ones are negligible. Settings are judged by
 //! forecasts of the next state, and of test functions of it, without its delays, which are known already.
 
 use ndarray::{ArrayView2, s};
@@ -18,7 +18,7 @@ use crate::kernel::PointSet;
 /// Least median distance, in deviations, on a scale on which states can be compared.
 const LEAST_DISTANCE: f64 = 1e-6;
 
-/// The best candidate with fewer delays and its scale, if its errors are clearly less than those of the one `found` on
+/// The best setting with fewer delays and its scale, if its errors are clearly less than those of the one `found` on
 /// the scale `full`; of several about as good, the one with the fewest delays.
 pub(super) fn with_fewer(
     spec: &DynamicsSpec,
@@ -57,8 +57,9 @@ pub(super) fn with_fewer(
         for factor in params.bandwidths {
             let bandwidth = factor * rows.scaled[scale].1;
             let Some((regularization, both)) = errors(scale, bandwidth)? else { continue };
-            let (control, error, detail) = (found.control.clone(), both[1], regularization);
-            of_scale.push(Setting { control, scale, bandwidth, regularization, error, detail, near: error });
+            let control = found.control.clone();
+            let [_, error] = both;
+            of_scale.push(Setting::new(control, (scale, bandwidth), (regularization, error)));
             theirs.push(both);
         }
         let Some(place) = rows.shortest(&of_scale) else { continue };

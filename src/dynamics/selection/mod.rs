@@ -1,8 +1,8 @@
 //! Selection of scale, bandwidth and regularization by the first pairs.
 //!
-//! Candidates are judged by their purpose: kernel ridge regression on one part of the pairs
+//! Settings are judged by their purpose: kernel ridge regression on one part of the pairs
 //! forecasts functions of the next states of the others. The functions are the same for all
-//! candidates: the state, and Gaussian test functions at forty distant states, so that rare states
+//! settings: the state, and Gaussian test functions at forty distant states, so that rare states
 //! count as much as common ones. These functions keep noise from deciding where little of the next
 //! state is predictable.
 //!
@@ -16,6 +16,10 @@
 //! Held-out forecasts over several steps then select [how such forecasts are made](reencoding_choice).
 //!
 //! On request fewer [delays](delay_count) than there are may be selected.
+//!
+//! The steps are in this file. First a Gaussian kernel: `settings` that are compared by a `judge`, of `input_bandwidths` and
+//! `delay_count`; `rest` shows which rows count. Then operators that have learned a part of the pairs (`held_out`) are compared
+//! with it: `affine`, `paired`, `reencoding_choice`.
 
 mod affine;
 mod delay_count;
@@ -79,9 +83,7 @@ fn choose_operator(
     next: ArrayView2<'_, f64>,
 ) -> Result<(KoopmanSpec, Units)> {
     let inputs = InputBandwidths::of(spec, x.slice(s![.., next.ncols()..]));
-    let params = &spec.params.selection;
-    let blocks = spec.delays.blocks();
-    let width = next.ncols() / blocks;
+    let width = next.ncols() / spec.delays.blocks();
     let scales = match (spec.standardize, spec.choice.bandwidth) {
         (false, _) => vec![Units::default()],
         (true, false) => vec![each.clone()],
@@ -96,54 +98,71 @@ fn choose_operator(
         Some(rows) => (x.select(Axis(0), rows).into(), next.select(Axis(0), rows).into()),
         None => (CowArray::from(x), CowArray::from(next)),
     };
-    let found = if spec.choice.bandwidth {
-        best(spec, &inputs, (&scales, each), chosen_by.view(), their_next.view())?
-    } else {
-        None
-    };
-    // Few pairs determine little more than a linear map.
-    let few = spec.choice.bandwidth && x.nrows() < params.few_pairs;
-    let may_be_linear = few || moving.is_some() || rest::leaves(next.slice(s![.., ..width]));
-    if let (true, Some(found)) = (may_be_linear, &found) {
-        let linear = linear(spec, each, chosen_by.view(), their_next.view())?;
-        if let Some((regularization, error)) =
-            linear.filter(|(_, error)| *error <= params.linear * found.near)
-        {
-            let determined = chosen_by.nrows() >= spec.params.rows_per_unknown * (chosen_by.ncols() + 1);
-            let regularization = if determined || error < params.exact {
-                params.linear_regularization
-            } else {
-                params.stream_regularization * regularization
-            };
-            // d + 1 states span all functions of a linear kernel.
-            let linear = with_kernel(spec, affine(), regularization, params.linear_regularization);
-            // Records that leave their first states may return: what is good one step ahead need not be many.
-            let is_trusted = few || moving.is_some() || {
-                let gaussian = (&gaussian(spec, operator.clone(), found), &scales[found.scale]);
-                is_not_clearly_worse(spec, &linear, gaussian, each, chosen_by.view(), their_next.view())?
-            };
-            if is_trusted {
-                return Ok((linear, each.clone()));
-            }
-        }
-    }
+    let pairs = [chosen_by.view(), their_next.view()];
+    let found =
+        if spec.choice.bandwidth { best(spec, &inputs, (&scales, each), pairs[0], pairs[1])? } else { None };
     let Some(mut found) = found else {
         let units = scales.into_iter().next_back().unwrap_or_default();
         return Ok((operator, units));
     };
+    // Few pairs determine little more than a linear map.
+    let is_nearly_linear = x.nrows() < spec.params.selection.few_pairs || moving.is_some();
+    let may_be_linear = is_nearly_linear || rest::leaves(next.slice(s![.., ..width]));
+    if may_be_linear && let Some(linear) = linear_operator(spec, each, pairs, &found)? {
+        // Records that leave their first states may return: what is good one step ahead need not be many.
+        let is_trusted = is_nearly_linear || {
+            let gaussian = (&gaussian(spec, operator.clone(), &found), &scales[found.scale]);
+            is_not_clearly_worse(spec, &linear, gaussian, each, pairs[0], pairs[1])?
+        };
+        if is_trusted {
+            return Ok((linear, each.clone()));
+        }
+    }
     let mut units = scales[found.scale].clone();
     if spec.delays.fewer && !may_be_linear {
-        let fewer =
-            delay_count::with_fewer(spec, (&units, each), chosen_by.view(), their_next.view(), &found)?;
+        let fewer = delay_count::with_fewer(spec, (&units, each), pairs[0], pairs[1], &found)?;
         (found, units) = fewer.unwrap_or((found, units));
     }
-    let operator = gaussian(spec, operator, &found);
-    if let Some(other) = with_affine(spec, (&operator, &units), each, chosen_by.view(), their_next.view())? {
+    gaussian_or_affine(spec, (gaussian(spec, operator, &found), units), each, pairs)
+}
+
+/// The operator with an affine kernel, if that forecasts the next state about as well as what was found.
+fn linear_operator(
+    spec: &DynamicsSpec,
+    each: &Units,
+    [x, next]: [ArrayView2<'_, f64>; 2],
+    found: &Setting,
+) -> Result<Option<KoopmanSpec>> {
+    let params = &spec.params.selection;
+    let linear = linear(spec, each, x, next)?;
+    let Some((regularization, error)) = linear.filter(|(_, error)| *error <= params.linear * found.near)
+    else {
+        return Ok(None);
+    };
+    let determined = x.nrows() >= spec.params.rows_per_unknown * (x.ncols() + 1);
+    let regularization = if determined || error < params.exact {
+        params.linear_regularization
+    } else {
+        params.stream_regularization * regularization
+    };
+    // d + 1 states span all functions of a linear kernel.
+    Ok(Some(with_kernel(spec, affine(), regularization, params.linear_regularization)))
+}
+
+/// The operator with a Gaussian kernel and its scale, or one with affine functions that is better.
+fn gaussian_or_affine(
+    spec: &DynamicsSpec,
+    (operator, units): (KoopmanSpec, Units),
+    each: &Units,
+    [x, next]: [ArrayView2<'_, f64>; 2],
+) -> Result<(KoopmanSpec, Units)> {
+    if let Some(other) = with_affine(spec, (&operator, &units), each, x, next)? {
         return Ok((other, each.clone()));
     }
-    let linear = with_kernel(spec, affine(), params.linear_regularization, params.linear_regularization);
+    let regularization = spec.params.selection.linear_regularization;
+    let linear = with_kernel(spec, affine(), regularization, regularization);
     let both = [(&linear, each), (&operator, &units)];
-    if paired::is_better_beyond_chance(spec, both, chosen_by.view(), their_next.view())? {
+    if paired::is_better_beyond_chance(spec, both, x, next)? {
         return Ok((linear, each.clone()));
     }
     Ok((operator, units))

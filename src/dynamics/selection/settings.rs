@@ -25,6 +25,17 @@ pub(super) struct Setting {
     pub near: f64,
 }
 
+impl Setting {
+    /// With the best regularization for this scale and bandwidth of states, and its error.
+    pub fn new(
+        control: Option<ControlSpec>,
+        (scale, bandwidth): (usize, f64),
+        (regularization, error): (f64, f64),
+    ) -> Self {
+        Self { control, scale, bandwidth, regularization, error, detail: regularization, near: error }
+    }
+}
+
 /// Rows that settings are judged by.
 pub(super) struct Rows<'a> {
     pub params: &'a OperatorSelectionParams,
@@ -114,15 +125,7 @@ impl<'a> Rows<'a> {
         for factor in self.params.bandwidths {
             let bandwidth = factor * typical;
             if let Some((regularization, error)) = self.error(control, (scale, bandwidth))? {
-                found.push(Setting {
-                    control: control.cloned(),
-                    scale,
-                    bandwidth,
-                    regularization,
-                    error,
-                    detail: regularization,
-                    near: error,
-                });
+                found.push(Setting::new(control.cloned(), (scale, bandwidth), (regularization, error)));
             }
         }
         Ok(found)

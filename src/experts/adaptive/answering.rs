@@ -50,63 +50,66 @@ impl State {
         spread: Option<Spread>,
         mut prequential: Prequential<'_>,
     ) -> Result<()> {
-        let (mut round, mut said) = (Round::default(), Predicted::default());
         let any = self.answers_any_of(x);
         for start in (0..x.nrows()).step_by(AT_ONCE) {
             let rows = start..x.nrows().min(start + AT_ONCE);
             let (x, mut prequential) = (x.slice(s![rows.clone(), ..]), prequential.rows(rows));
             if self.mixtures.is_empty() {
-                let first = self.first_rows();
-                for (i, c) in self.places(x) {
-                    let (made, _) = self.of_first(first.as_ref(), x.row(i), c);
-                    prequential.record(
-                        (i, c),
-                        made,
-                        |_| self.targets.deviation(c),
-                        f64::NAN,
-                        &self.calibration,
-                    );
-                }
-                prequential.record_novelty(std::iter::repeat_n(1.0, x.nrows()));
+                self.answer_by_first_rows(x, &mut prequential);
             } else {
-                let answers = self.ask(x, spread, any)?;
-                let (mixtures, calibration) = self.answering(any);
-                let (mut mixed, mut of_kernels) = (Vec::new(), Vec::new());
-                let mut novelties = vec![0.0; x.nrows()];
-                for (i, novelty) in novelties.iter_mut().enumerate() {
-                    mixed.clear();
-                    mixed.extend(
-                        mixtures.iter().enumerate().map(|(c, m)| round.mix((i, c), answers.iter(), m)),
-                    );
-                    *novelty = mixed.iter().map(|mixed| mixed.novelty / mixtures.len() as f64).sum();
-                    let out_of_range =
-                        self.members.last().map_or(0.0, |member| member.out_of_range(x.row(i)));
-                    *novelty = novelty.max(out_of_range);
-                    if let Some(trees) = self.answering_trees(any) {
-                        of_kernels.clear();
-                        of_kernels.extend(mixed.iter().map(|mixed| mixed.made));
-                        trees.predict(x.row(i).iter().copied(), &of_kernels, &mut said);
-                        let refine =
-                            |(c, mixed): (usize, &mut Mixed)| *mixed = trees.refined(c, *mixed, &said);
-                        mixed.iter_mut().enumerate().for_each(refine);
-                    }
-                    for (c, mixed) in mixed.iter().enumerate() {
-                        let by_columns = match spread {
-                            Some(Spread::Interval) if !any => {
-                                self.column_spreads.factor(c, x.row(i).iter().copied())
-                            }
-                            _ => 1.0,
-                        };
-                        mixed.scaled(by_columns).as_novel(out_of_range).record(
-                            (i, c),
-                            calibration,
-                            &mut prequential,
-                        );
-                    }
-                }
-                prequential.record_novelty(novelties.into_iter());
+                self.answer_by_experts(x, spread, any, &mut prequential)?;
             }
         }
+        Ok(())
+    }
+
+    /// The same before there are experts.
+    fn answer_by_first_rows(&self, x: ArrayView2<'_, f64>, prequential: &mut Prequential<'_>) {
+        let first = self.first_rows();
+        for (i, c) in self.places(x) {
+            let (made, _) = self.of_first(first.as_ref(), x.row(i), c);
+            prequential.record((i, c), made, |_| self.targets.deviation(c), f64::NAN, &self.calibration);
+        }
+        prequential.record_novelty(std::iter::repeat_n(1.0, x.nrows()));
+    }
+
+    /// The same by the mixture of the experts for `any` row, or that for the next row, with trees.
+    fn answer_by_experts(
+        &self,
+        x: ArrayView2<'_, f64>,
+        spread: Option<Spread>,
+        any: bool,
+        prequential: &mut Prequential<'_>,
+    ) -> Result<()> {
+        let answers = self.ask(x, spread, any)?;
+        let (mixtures, calibration) = self.answering(any);
+        let (mut round, mut said) = (Round::default(), Predicted::default());
+        let (mut mixed, mut of_kernels) = (Vec::new(), Vec::new());
+        let mut novelties = vec![0.0; x.nrows()];
+        for (i, novelty) in novelties.iter_mut().enumerate() {
+            let row = x.row(i);
+            mixed.clear();
+            mixed.extend(mixtures.iter().enumerate().map(|(c, m)| round.mix((i, c), answers.iter(), m)));
+            *novelty = mixed.iter().map(|mixed| mixed.novelty / mixtures.len() as f64).sum();
+            let out_of_range = self.members.last().map_or(0.0, |member| member.out_of_range(row));
+            *novelty = novelty.max(out_of_range);
+            if let Some(trees) = self.answering_trees(any) {
+                of_kernels.clear();
+                of_kernels.extend(mixed.iter().map(|mixed| mixed.made));
+                trees.predict(row.iter().copied(), &of_kernels, &mut said);
+                let refine = |(c, mixed): (usize, &mut Mixed)| *mixed = trees.refined(c, *mixed, &said);
+                mixed.iter_mut().enumerate().for_each(refine);
+            }
+            for (c, mixed) in mixed.iter().enumerate() {
+                let by_columns = match spread {
+                    Some(Spread::Interval) if !any => self.column_spreads.factor(c, row.iter().copied()),
+                    _ => 1.0,
+                };
+                let mixed = mixed.scaled(by_columns).as_novel(out_of_range);
+                mixed.record((i, c), calibration, prequential);
+            }
+        }
+        prequential.record_novelty(novelties.into_iter());
         Ok(())
     }
 

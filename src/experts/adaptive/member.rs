@@ -23,7 +23,7 @@ use crate::uncertainty::Spread;
 
 /// Number of streams of an expert, their size and forgetting.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct MemberShape {
     pub cells: usize,
     pub size: usize,
     pub forgetting: f64,
@@ -85,7 +85,7 @@ impl Member {
     /// An untrained expert whose cells partition the rows of `views`.
     pub fn new(
         setting: &Setting,
-        shape: Shape,
+        shape: MemberShape,
         spec: &AdaptiveSpec,
         views: &Views,
         refit: u64,
@@ -118,7 +118,7 @@ impl Member {
         let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
         let preprocessing = Arc::clone(&setting.preprocessing);
         let open = open(&spec, &params);
-        let Shape { forgetting, exact, .. } = shape;
+        let MemberShape { forgetting, exact, .. } = shape;
         Ok(Self {
             params,
             preprocessing,
@@ -451,7 +451,7 @@ mod tests {
         for setting in select(&sample, None, &AdaptiveSpec { size: 30, ..AdaptiveSpec::default() }).unwrap() {
             for cells in [1, 4] {
                 let views = Views::of([&setting.preprocessing], x.view());
-                let shape = Shape { cells, size: 30, forgetting: 1.0, exact: false };
+                let shape = MemberShape { cells, size: 30, forgetting: 1.0, exact: false };
                 let mut member = Member::new(&setting, shape, &AdaptiveSpec::default(), &views, 1).unwrap();
                 let before = member.learn(&views, y.view(), None).unwrap();
                 let regularization = member.report().regularization;
@@ -485,7 +485,7 @@ mod tests {
         let setting = Setting { preprocessing, kernel, regularization: 0.01 };
         let views = Views::of([&setting.preprocessing], x.view());
         let learned = |loss| {
-            let shape = Shape { cells: 1, size: 600, forgetting: 1.0, exact: false };
+            let shape = MemberShape { cells: 1, size: 600, forgetting: 1.0, exact: false };
             let mut member = Member::new(&setting, shape, &spec(loss), &views, 1).unwrap();
             let made = member.learn(&views, y.view(), None).unwrap().into_made();
             (made, member.n_stored())

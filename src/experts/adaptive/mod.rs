@@ -7,9 +7,29 @@
 //! and the constant expert; for labels, with few rows, one exact expert. They learn the buffer,
 //! then the stream; earlier experts are dropped when their mixture weight stays near zero. A rise
 //! of the errors, or columns out of range, cause a refit on the latest rows. Under lasting drift,
-//! more experts with forgetting are added. Isolated outliers are winsorized. Trees,
-//! also on logarithms (`log_trees.rs`), and regression on the nearest rows (`nearest.rs`) stand beside the kernel experts
-//! (`tree_stage`). Scheduled refits are prepared ahead on another thread (`preparation.rs`).
+//! more experts with forgetting are added. Isolated outliers are winsorized. Trees
+//! and regression on the nearest rows stand beside the kernel experts. Scheduled refits are prepared ahead on another thread.
+//!
+//! In the order in which a row, a refit and a query pass them:
+//!
+//! | files | contents |
+//! |---|---|
+//! | `spec`, `params` | the specification, and its numbers |
+//! | `mod` | the model: checks rows, and passes them on in steps; weights of rows are in `row_weights` |
+//! | `state` | the state that rows change, and which mixture answers |
+//! | `learning` | a row is predicted, judged and learned |
+//! | `target_statistics`, `buffer`, `order` | statistics of the targets, a sample of the rows, rows in an order and means that move |
+//! | `first_rows` | predictions before there are experts |
+//! | `refit` | after rows: whether experts are replaced, and by which |
+//! | `preparation` | a refit that begins some rows before it is due |
+//! | `training` | experts of a refit: settings with shapes, which learn the sample |
+//! | `selection` | settings by successive halving |
+//! | `metrics` | metrics that are compared, from `agop` and `main_effects` |
+//! | `preprocessing` | column transforms and a metric |
+//! | `member`, `partition` | an expert, and the cells of its streams |
+//! | `tree_stage/` | the mixture with trees, also on logarithms (`log_trees`), and with the `nearest` rows (found by `neighbours`) |
+//! | `answering` | queries |
+//! | `file` | the model in a file |
 
 mod agop;
 mod answering;

@@ -1,5 +1,7 @@
 //! Adaptive experts compared with slow versions of their parts, and their properties.
 
+use std::sync::Arc;
+
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, concatenate, s};
 
 use super::agop::agop_of;
@@ -392,14 +394,14 @@ fn labels_have_an_exact_expert_until_it_has_no_share_or_no_room() {
 
 #[test]
 fn the_exact_expert_is_ridge_regression_on_signs_of_one_and_a_half() {
-    use super::member::Shape;
+    use super::member::MemberShape;
     use super::selection::rough_setting;
     let (x, y) = stream(300, 3, 13);
     let signs = y.mapv(|y| if y > 0.3 { 1.0 } else { -1.0 });
     let sample = Sample { x: x.clone(), y: signs.clone(), weights: Array1::ones(300) };
     let setting = rough_setting(&sample, &AdaptiveParams::default()).unwrap();
     let views = super::preprocessing::Views::of([&setting.preprocessing], x.view());
-    let shape = Shape { cells: 1, size: 1000, forgetting: 1.0, exact: true };
+    let shape = MemberShape { cells: 1, size: 1000, forgetting: 1.0, exact: true };
     let mut member = Member::new(&setting, shape, &spec(300, Loss::SquaredHinge), &views, 1).unwrap();
     let made = member.learn(&views, signs.view(), None).unwrap().into_made();
     let seen = setting.preprocessing.apply(x.view());
@@ -651,7 +653,7 @@ fn experts_that_get_no_weight_are_given_up() {
     let (x, y) = prices(3000, 1);
     let mut spec = spec(10, Loss::Squared);
     (spec.params.trees.first_rows, spec.params.trees.forest_trees) = (64, 3);
-    let mut trees = TreeStage::new(3, 1, &spec);
+    let mut trees = TreeStage::new(3, 1, &Arc::new(spec.clone()));
     let mut said = Predicted::default();
     let mut lengths = Vec::new();
     for (t, (x, y)) in (0_u64..).zip(x.rows().into_iter().zip(y.rows())) {
@@ -718,7 +720,7 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
     let (x, y) = steps(2000, 1);
     let mut spec = spec(10, Loss::Squared);
     (spec.params.trees.max_rows, spec.params.trees.forest_trees) = (300, 3);
-    let mut trees = TreeStage::new(3, 1, &spec);
+    let mut trees = TreeStage::new(3, 1, &Arc::new(spec.clone()));
     let mut said = Predicted::default();
     let (mut compared, mut copy) = (0, None);
     for (t, (x, y)) in (0_u64..).zip(x.rows().into_iter().zip(y.rows())) {
@@ -738,7 +740,7 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
             trees.write(&mut out);
             let bytes = out.finish("trees", serde_json::Value::Null, serde_json::Value::Null).unwrap();
             let from = crate::persist::Reader::open(&bytes).unwrap();
-            copy = Some(TreeStage::read((3, 1), t + 1, &spec, &from).unwrap());
+            copy = Some(TreeStage::read((3, 1), t + 1, &Arc::new(spec.clone()), &from).unwrap());
             assert!(copy.as_ref().unwrap().has_rival());
         }
     }
@@ -749,7 +751,7 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
     // 300 rows, 3 trees of at most 600 nodes, and 250 of 64 leaves.
     assert!(bytes.len() < 300 * 56 + 3 * 600 * 40 + 250 * (64 + 12) * 8 + 4000, "{}", bytes.len());
     let from = crate::persist::Reader::open(&bytes).unwrap();
-    let again = TreeStage::read((3, 1), 2000, &spec, &from).unwrap();
+    let again = TreeStage::read((3, 1), 2000, &Arc::new(spec.clone()), &from).unwrap();
     let mut other = Predicted::default();
     for x in x.rows() {
         for (trees, said) in [(&trees, &mut said), (&again, &mut other)] {
@@ -757,8 +759,8 @@ fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
         }
         assert_eq!(said, other);
     }
-    assert!(TreeStage::read((3, 1), 1999, &spec, &from).is_err());
-    let default = AdaptiveSpec::default();
+    assert!(TreeStage::read((3, 1), 1999, &Arc::new(spec.clone()), &from).is_err());
+    let default = Arc::new(AdaptiveSpec::default());
     assert!([8, 100, 300].iter().all(|features| TreeStage::new(*features, 1, &default).capacity() > 20_000));
     let mut wide = TreeStage::new(3000, 1, &default);
     wide.predict(std::iter::repeat_n(0.5, 3000), &[0.0], &mut said);
@@ -780,7 +782,7 @@ fn trees_of_a_former_file_continue_with_fewer_rows() {
             trees.learn(t, &said, (&[normal(0, t)], &[1.0]), 1.0, false);
         }
     };
-    let mut former = TreeStage::new(1000, 1, &spec);
+    let mut former = TreeStage::new(1000, 1, &Arc::new(spec.clone()));
     learn(&mut former, 0..2200);
     let write = |trees: &TreeStage| {
         let mut out = crate::persist::Writer::default();
@@ -790,7 +792,7 @@ fn trees_of_a_former_file_continue_with_fewer_rows() {
     let bytes = write(&former);
     spec.params.trees.max_rows = AdaptiveSpec::default().params.trees.max_rows;
     let from = crate::persist::Reader::open(&bytes).unwrap();
-    let mut again = TreeStage::read((1000, 1), 2200, &spec, &from).unwrap();
+    let mut again = TreeStage::read((1000, 1), 2200, &Arc::new(spec.clone()), &from).unwrap();
     assert_eq!(again.capacity(), 2064);
     learn(&mut former, 2200..2210);
     learn(&mut again, 2200..2210);

@@ -7,7 +7,7 @@ use ndarray::{ArrayView1, ArrayView2};
 use super::AdaptiveSpec;
 use super::agop::Gradients;
 use super::buffer::Sample;
-use super::member::{Member, Shape};
+use super::member::{Member, MemberShape};
 use super::params::{Mechanism, RefitParams};
 use super::preprocessing::Views;
 use super::selection::{Setting, linear_setting, rough_setting, select, without_selection};
@@ -100,29 +100,30 @@ impl Task {
 
     /// The exact, the linear and the constant expert, each with a setting of its own: those that there are. `best`: the best
     /// setting selected.
-    fn other_experts(&self, best: Option<&Setting>) -> Vec<(Setting, Shape)> {
+    fn other_experts(&self, best: Option<&Setting>) -> Vec<(Setting, MemberShape)> {
         let Self { sample, spec, .. } = self;
         let params = &spec.params;
         let exact = self.has_exact().then(|| rough_setting(sample, params).ok()).flatten();
         let exact = exact.map(|setting| {
             let size = params.refits.exact_points * spec.size;
-            (setting, Shape { cells: 1, size, forgetting: 1.0, exact: true })
+            (setting, MemberShape { cells: 1, size, forgetting: 1.0, exact: true })
         });
         // As many points as columns, and one, span all linear functions.
         let size = 1 + sample.x.ncols();
         let is_there = size <= LINEAR_SIZES * spec.size && params.without != Some(Mechanism::Linear);
         let linear = is_there.then(|| linear_setting(sample, params).ok()).flatten();
-        let linear = linear.map(|setting| (setting, Shape { cells: 1, size, forgetting: 1.0, exact: false }));
+        let linear =
+            linear.map(|setting| (setting, MemberShape { cells: 1, size, forgetting: 1.0, exact: false }));
         let constant = best.map(|setting| {
             let forgetting = params.members.constant_forgetting;
-            let shape = Shape { cells: 1, size: 1, forgetting, exact: false };
+            let shape = MemberShape { cells: 1, size: 1, forgetting, exact: false };
             (setting.constant(&params.selection), shape)
         });
         [exact, linear, constant].into_iter().flatten().collect()
     }
 
     /// Experts with these settings and shapes, which learn the sample.
-    fn train(&self, chosen: Vec<(&Setting, Shape)>, has_exact: bool) -> Result<Prepared> {
+    fn train(&self, chosen: Vec<(&Setting, MemberShape)>, has_exact: bool) -> Result<Prepared> {
         let Self { sample, spec, number, .. } = self;
         let views = Views::asked(chosen.iter().map(|(setting, _)| &setting.preprocessing), sample.x.view())?;
         let new = chosen
@@ -172,9 +173,9 @@ impl Prepared {
 }
 
 /// Experts of a refit after `rows` rows: selected settings with shapes.
-fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
+fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, MemberShape)> {
     let (size, params) = (spec.size, &spec.params.refits);
-    let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0, exact: false };
+    let steady = |cells: usize, size: usize| MemberShape { cells, size, forgetting: 1.0, exact: false };
     let without = |mechanism| spec.params.without == Some(mechanism);
     let shapes = if rows < params.cell_rows || without(Mechanism::Cells) {
         (0..4).map(|rank| (rank, steady(1, size))).collect()
@@ -187,7 +188,8 @@ fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(
         let whole = (0, steady(1, size));
         [whole, (0, steady(large, size))].into_iter().chain(small).collect::<Vec<_>>()
     };
-    let with_setting = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
+    let with_setting =
+        |(rank, shape): (usize, MemberShape)| settings.get(rank).map(|setting| (setting, shape));
     let mut all: Vec<_> = shapes.into_iter().filter_map(with_setting).collect();
     if !without(Mechanism::Forgetting) {
         all.extend(settings.first().into_iter().flat_map(|best| forgetful(best, size, params, 3)));
@@ -243,8 +245,8 @@ fn forgetful<'a>(
     size: usize,
     params: &RefitParams,
     count: usize,
-) -> impl Iterator<Item = (&'a Setting, Shape)> + use<'a> {
-    let shape = move |(forgetting, share): (f64, usize)| Shape {
+) -> impl Iterator<Item = (&'a Setting, MemberShape)> + use<'a> {
+    let shape = move |(forgetting, share): (f64, usize)| MemberShape {
         cells: 1,
         size: size.div_ceil(share),
         forgetting,

@@ -1,5 +1,7 @@
 //! The trees in a model file.
 
+use std::sync::Arc;
+
 use super::rival::Rival;
 use super::{Combination, FORMER_NUMBERS, GIVEN_UP, ROWS_ON_TRIAL, TERMS, TreeStage, rows_within};
 use crate::error::{Error, Result};
@@ -66,7 +68,7 @@ impl TreeStage {
     pub fn read(
         (features, outputs): (usize, usize),
         met: u64,
-        spec: &AdaptiveSpec,
+        spec: &Arc<AdaptiveSpec>,
         from: &Reader<'_>,
     ) -> Result<Self> {
         let mut new = Self::new(features, outputs, spec);
@@ -78,7 +80,7 @@ impl TreeStage {
             new.forest.push(Tree::read(&format!("trees.forest.{t}"), (new.row_width(), outputs), from)?);
         }
         new.read_what_is_made(from)?;
-        let is_grown = new.grown >= new.params.forest_trees;
+        let is_grown = new.grown >= new.spec.params.trees.forest_trees;
         if is_grown || new.fitted > 0 && new.fitting.is_none() {
             new.boosted = Some(Boosted::read("trees.boosted", (features, outputs), from)?);
         }
@@ -110,7 +112,7 @@ impl TreeStage {
             && capacity.is_some()
             && fitted <= age
             && grown <= self.due_in_groups(u64::MAX)
-            && trees == self.params.forest_trees.min(grown)
+            && trees == self.spec.params.trees.forest_trees.min(grown)
             && self.rows.numbers.iter().all(|number| *number < met)
             && self.rows.values.chunks_exact(width).all(|row| row[width - 1] >= 0.0);
         if sound { Ok(trees) } else { Err(Error::file("trees.counts are not those of its rows")) }
@@ -128,7 +130,8 @@ impl TreeStage {
         } else if from.has("trees.growing") {
             let [rows, trees] = from.counts("trees.growing")?;
             let most = self.due_in_groups(u64::MAX);
-            let is_due = (self.params.forest_trees..=most).contains(&self.grown.saturating_add(trees));
+            let is_due =
+                (self.spec.params.trees.forest_trees..=most).contains(&self.grown.saturating_add(trees));
             if rows == 0 || !(1..=most).contains(&trees) || !is_due {
                 return Err(not_made("trees.growing"));
             }
@@ -141,7 +144,8 @@ impl TreeStage {
     /// Boosted trees beside which others were fitted.
     fn read_rival(&mut self, from: &Reader<'_>) -> Result<()> {
         self.rival = Rival::read((self.features, self.outputs), from)?;
-        let is_sound = |own: &Rival| !self.are_labels && self.boosted.is_some() && own.fitted <= self.fitted;
+        let is_sound =
+            |own: &Rival| !self.are_labels() && self.boosted.is_some() && own.fitted <= self.fitted;
         if self.rival.as_ref().is_none_or(is_sound) { Ok(()) } else { Err(not_made("trees.rival")) }
     }
 
@@ -153,7 +157,7 @@ impl TreeStage {
         } else if from.has("trees.nearest") {
             self.nearest = Some(Nearest::read(self.features, &self.rows, self.stored_width(), from)?);
         }
-        if self.are_labels && (self.nearest_given_up || self.nearest.is_some()) {
+        if self.are_labels() && (self.nearest_given_up || self.nearest.is_some()) {
             return Err(Error::file("trees.nearest are none of labels"));
         }
         Ok(())
@@ -166,7 +170,7 @@ impl TreeStage {
         }
         [self.logs_fitted] = from.counts("trees.logs.fitted")?;
         self.logs = LogTrees::read((self.features, self.outputs), from)?;
-        let are_due = !self.are_labels
+        let are_due = !self.are_labels()
             && self.boosted.is_some()
             && (self.logs_fitted == GIVEN_UP || (1..=self.fitted).contains(&self.logs_fitted));
         if !are_due || self.logs.are_fitted() && (self.fitting.is_some() || self.growing.is_some()) {

@@ -34,7 +34,7 @@ impl TreeStage {
     }
 
     pub(super) fn due_in_groups(&self, groups: u64) -> u64 {
-        let TreeParams { first_rows, forest_trees, .. } = self.params;
+        let TreeParams { first_rows, forest_trees, .. } = self.spec.params.trees;
         let Some(doublings) = (self.age / first_rows.max(1)).checked_ilog2() else { return 0 };
         let from = first_rows << doublings;
         let group = (from / groups).max(1);
@@ -67,7 +67,7 @@ impl TreeStage {
             } else if let Some(trees) = Gradual::advance(&mut self.growing) {
                 self.plant(trees);
             }
-        } else if self.age >= self.params.first_rows.max(1) && self.is_fit_due() {
+        } else if self.age >= self.spec.params.trees.first_rows.max(1) && self.is_fit_due() {
             let (units, targets) = (self.units(deviations), self.winsorized(self.stored_targets().collect()));
             self.fitting = Some(self.fitting_to(targets, units));
             self.fitted = self.age;
@@ -79,14 +79,15 @@ impl TreeStage {
             let left = self.winsorized(targets.iter().zip(made).map(|pair| self.left(pair)).collect());
             let rows = self.copied(self.row_width(), left, self.outputs);
             let seeds = (self.grown..self.due()).collect();
-            let steps = Growth::new(rows, self.units(deviations), self.params.growing(), seeds);
+            let steps = Growth::new(rows, self.units(deviations), self.spec.params.trees.growing(), seeds);
             self.growing = Some(Gradual::new(steps, self.part()));
         }
     }
 
     /// Begins to fit boosted trees to these targets of the stored rows.
     fn fitting_to(&self, targets: Vec<f64>, units: Vec<f64>) -> Gradual<Fitting> {
-        let (how, outputs) = (Boosting { logistic: self.are_labels, ..self.params.boosting() }, units.len());
+        let (how, outputs) =
+            (Boosting { logistic: self.are_labels(), ..self.spec.params.trees.boosting() }, units.len());
         let numbers = Fitting::numbers(&how, self.rows.numbers.len(), (self.features, outputs));
         let part = usize::try_from(numbers as u64 * UNTIL_FITTED / self.age).unwrap_or(LARGEST_PART);
         let steps = Fitting::new(self.copied(self.features, targets, outputs), units, how, self.age);
@@ -96,10 +97,10 @@ impl TreeStage {
     /// Begins to fit those on logarithms of the targets that are positive and skewed, if they are due and there are any: after
     /// each fit of those on the targets, unless it gave none that are better.
     fn fit_logs(&mut self) -> bool {
-        if self.are_labels
+        if self.are_labels()
             || self.rival.is_some()
             || self.logs_fitted >= self.fitted
-            || self.without == Some(Mechanism::Logarithms)
+            || self.spec.params.without == Some(Mechanism::Logarithms)
         {
             return false;
         }
@@ -110,10 +111,16 @@ impl TreeStage {
             return false;
         }
         let (p, n) = (self.outputs, self.rows.numbers.len());
-        let tame = |column| tamed_values(column, 1, &self.winsorizer);
+        let tame = |column| tamed_values(column, 1, &self.spec.params.winsorizer);
         let target = |output: usize| {
             let targets: Vec<f64> = self.stored_targets().skip(output).step_by(p).collect();
-            LogTarget::new(output, &targets, self.params.log_skewness, self.logs.have(output), tame)
+            LogTarget::new(
+                output,
+                &targets,
+                self.spec.params.trees.log_skewness,
+                self.logs.have(output),
+                tame,
+            )
         };
         let mut found: Vec<LogTarget> = (0..p).filter_map(target).collect();
         if found.is_empty() {
@@ -148,7 +155,8 @@ impl TreeStage {
             Some(Combination::Mean(mixture)) => mixture.weights()[experts(self, c)].iter().sum(),
             _ => 0.0,
         };
-        self.age >= ROWS_TRIED * self.params.first_rows && (0..self.outputs).all(|c| weight(c) < LEAST_WEIGHT)
+        self.age >= ROWS_TRIED * self.spec.params.trees.first_rows
+            && (0..self.outputs).all(|c| weight(c) < LEAST_WEIGHT)
     }
 
     fn without_logs(&mut self) {
@@ -170,14 +178,16 @@ impl TreeStage {
 
     /// Finds the nearest rows with other scales of the columns, if they are few.
     fn find_nearest(&mut self) {
-        if self.are_labels || self.nearest_given_up || self.without == Some(Mechanism::Nearest) {
+        if self.are_labels() || self.nearest_given_up || self.spec.params.without == Some(Mechanism::Nearest)
+        {
             return;
         }
         let own = EXPERTS..EXPERTS + NEAREST;
         let before = self.nearest.take().is_some();
         let features = self.features;
         // The first trees tell the columns that matter; none has so few cuts that it is left out.
-        let cuts = self.boosted.as_ref().map(|boosted| boosted.cuts(self.params.rounds[0], features));
+        let cuts =
+            self.boosted.as_ref().map(|boosted| boosted.cuts(self.spec.params.trees.rounds[0], features));
         let total = cuts.as_ref().map_or(0, |cuts| cuts.iter().sum());
         let importance = |k: usize| match &cuts {
             Some(cuts) if total > 0 => ((1 + cuts[k] * features) as f64 / (1 + total) as f64).sqrt(),
@@ -186,8 +196,8 @@ impl TreeStage {
         let layout = (features, self.stored_width());
         self.nearest_given_up = before && self.have_no_weight(|_, _| own.clone());
         if !self.nearest_given_up {
-            let most = self.params.nearest_columns;
-            self.nearest = Nearest::new(&self.rows, layout, most, &self.winsorizer, importance);
+            let most = self.spec.params.trees.nearest_columns;
+            self.nearest = Nearest::new(&self.rows, layout, most, &self.spec.params.winsorizer, importance);
         }
         if before && self.nearest.is_none() {
             self.retain(|expert| !own.contains(&expert));
@@ -210,7 +220,7 @@ impl TreeStage {
     /// Whether boosted trees are to be fitted again.
     fn is_fit_due(&self) -> bool {
         let is_full = self.fitted >= self.capacity as u64;
-        let growth = if is_full { WHEN_FULL } else { self.params.boosted_growth };
+        let growth = if is_full { WHEN_FULL } else { self.spec.params.trees.boosted_growth };
         self.age as f64 >= growth * self.fitted as f64
     }
 
@@ -230,16 +240,16 @@ impl TreeStage {
     }
 
     fn units(&self, deviations: &[f64]) -> Vec<f64> {
-        let unit = |deviation: &f64| if *deviation > 0.0 && !self.are_labels { *deviation } else { 1.0 };
+        let unit = |deviation: &f64| if *deviation > 0.0 && !self.are_labels() { *deviation } else { 1.0 };
         deviations.iter().map(unit).collect()
     }
 
     /// Targets of the stored rows without outliers; labels have none.
     fn winsorized(&self, targets: Vec<f64>) -> Vec<f64> {
-        if self.are_labels {
+        if self.are_labels() {
             return targets;
         }
-        tamed_values(targets, self.outputs, &self.winsorizer)
+        tamed_values(targets, self.outputs, &self.spec.params.winsorizer)
     }
 
     /// The first numbers of the stored rows, with these targets.
@@ -252,7 +262,7 @@ impl TreeStage {
     /// Puts trees in the place of the oldest.
     fn plant(&mut self, trees: Vec<Tree>) {
         for tree in trees {
-            let place = usize::try_from(self.grown % self.params.forest_trees).unwrap_or(0);
+            let place = usize::try_from(self.grown % self.spec.params.trees.forest_trees).unwrap_or(0);
             if place < self.forest.len() {
                 self.forest[place] = tree;
             } else {

@@ -6,7 +6,10 @@
 //! and, for numbers, leaves of boosted trees learn each row; a few trees after others are grown again, each once while the
 //! number of rows doubles, and boosted trees are fitted again when the rows are half as many more. Others join them: boosted
 //! trees on logarithms (`log_trees.rs`), and regression on the nearest rows (`nearest.rs`). All are fitted to a copy of a
-//! bounded reservoir of rows with their prequential predictions, a part of the work each row (`making.rs`).
+//! bounded reservoir of rows with their prequential predictions, a part of the work each row.
+//!
+//! This file has predictions and learning of a row, `making` what is made beside and when, `rival` boosted trees that are
+//! compared with those there are, `file` all of it in a model file.
 //!
 //! For labels the forest learns the signs themselves, boosting takes Newton steps on the logarithmic loss, and the logarithms of
 //! the odds of all experts are combined linearly, by online Newton steps.
@@ -15,19 +18,20 @@ mod file;
 mod making;
 mod rival;
 
+use std::sync::Arc;
+
 use ndarray::ArrayViewMut2;
 use rival::Rival;
 
 use super::log_trees::{LogTrees, STAGES};
 use super::nearest::{NEAREST, Nearest};
-use super::params::{Mechanism, TreeParams};
+use super::params::Mechanism;
 use super::{AdaptiveSpec, Effort};
+use crate::experts::Mixture;
 use crate::experts::answers::Mixed;
-use crate::experts::{Mixture, MixtureSpec};
 use crate::learner::{LogOdds, Loss, linear_of_odds, odds_of_linear, slope_of_linear};
 use crate::online::mixture::Said;
 use crate::online::reservoir::Rows as Reservoir;
-use crate::online::winsorizer::WinsorizerParams;
 use crate::trees::{Boosted, Fitting, Gradual, Growth, Tree};
 
 /// Bounds of the memory: numbers of the reservoir, 64 MB, and the fewest rows with which trees are grown. The trees take at
@@ -75,10 +79,7 @@ enum Combination {
 /// The trees, and the mixture of them and the kernel experts.
 #[derive(Clone, Debug)]
 pub(super) struct TreeStage {
-    params: TreeParams,
-    without: Option<Mechanism>,
-    winsorizer: WinsorizerParams,
-    mixture: MixtureSpec,
+    spec: Arc<AdaptiveSpec>,
     features: usize,
     outputs: usize,
     /// Rows that the reservoir holds at most; 0 where there are no trees.
@@ -105,7 +106,6 @@ pub(super) struct TreeStage {
     /// Those on the nearest rows, unless given up.
     pub(super) nearest: Option<Nearest>,
     nearest_given_up: bool,
-    are_labels: bool,
     /// One an output.
     combined: Vec<Combination>,
     /// Rows that they were learned from, at most [`ROWS_ON_TRIAL`].
@@ -122,15 +122,12 @@ fn rows_within(numbers: usize, (features, outputs): (usize, usize)) -> usize {
 }
 
 impl TreeStage {
-    pub fn new(features: usize, outputs: usize, spec: &AdaptiveSpec) -> Self {
+    pub fn new(features: usize, outputs: usize, spec: &Arc<AdaptiveSpec>) -> Self {
         let params = spec.params.trees;
         let capacity = rows_within(MAX_NUMBERS, (features, outputs)).min(params.max_rows);
         let worth = spec.effort == Effort::High && capacity >= MIN_ROWS.min(params.max_rows);
         Self {
-            params,
-            without: spec.params.without,
-            winsorizer: spec.params.winsorizer,
-            mixture: spec.mixture,
+            spec: Arc::clone(spec),
             features,
             outputs,
             capacity: if worth { capacity } else { 0 },
@@ -148,10 +145,13 @@ impl TreeStage {
             logs_fitted: 0,
             nearest: None,
             nearest_given_up: false,
-            are_labels: spec.loss.is_margin(),
             combined: Vec::new(),
             tried: 0,
         }
+    }
+
+    fn are_labels(&self) -> bool {
+        self.spec.loss.is_margin()
     }
 
     /// Whether there are trees.
@@ -211,27 +211,33 @@ impl TreeStage {
         let (mean, values) = rest.split_at_mut(p);
         row.iter_mut().zip(x.chain(kernels.iter().copied())).for_each(|(to, from)| *to = from);
         for (made, kernels) in made.chunks_exact_mut(experts).zip(kernels) {
-            made.fill(if self.are_labels { odds_of_linear(*kernels) } else { *kernels });
+            made.fill(if self.are_labels() { odds_of_linear(*kernels) } else { *kernels });
         }
         if !self.is_grown() {
             return;
         }
         let levels = &mut values[..LEVELS * p];
         levels.fill(0.0);
-        let is_out = |mechanism| self.without == Some(mechanism);
+        let is_out = |mechanism| self.spec.params.without == Some(mechanism);
         for tree in self.forest.iter().filter(|_| !is_out(Mechanism::Forest)) {
-            tree.add_means(row, &self.params.node_rows, self.params.shrinkage, mean, levels);
+            tree.add_means(
+                row,
+                &self.spec.params.trees.node_rows,
+                self.spec.params.trees.shrinkage,
+                mean,
+                levels,
+            );
         }
         for (level, values) in levels.chunks_exact(p).enumerate() {
             for (c, value) in values.iter().enumerate() {
                 let mean = value / self.forest.len() as f64;
                 let made = &mut made[c * experts + 1 + level];
-                *made = if self.are_labels { odds_of_linear(mean) } else { *made + mean };
+                *made = if self.are_labels() { odds_of_linear(mean) } else { *made + mean };
             }
         }
         if let Some(boosted) = self.boosted.as_ref().filter(|_| !is_out(Mechanism::Boosting)) {
             let stages = &mut values[..STAGES * p];
-            boosted.predict_into(&row[..self.features], &self.params.rounds, stages);
+            boosted.predict_into(&row[..self.features], &self.spec.params.trees.rounds, stages);
             for (stage, values) in stages.chunks_exact(p).enumerate() {
                 for (c, value) in values.iter().enumerate() {
                     made[c * experts + 1 + LEVELS + stage] = *value;
@@ -247,7 +253,7 @@ impl TreeStage {
         let say = |c: usize, stage: usize, value| made[c * experts + first + stage] = value;
         self.logs.predict_into(
             &row[..self.features],
-            &self.params.rounds,
+            &self.spec.params.trees.rounds,
             &mut values[..self.logs.length()],
             say,
         );
@@ -374,7 +380,11 @@ impl TreeStage {
         for tree in &mut self.forest {
             tree.learn(row, &left, weight);
         }
-        let (x, how, path) = (&row[..features], (self.params.pace, self.params.shrinkage), &mut self.path);
+        let (x, how, path) = (
+            &row[..features],
+            (self.spec.params.trees.pace, self.spec.params.trees.shrinkage),
+            &mut self.path,
+        );
         let mut learn = |trees: &mut Boosted| {
             if !are_ordered {
                 trees.learn(x, targets, weight, how, path);
@@ -400,7 +410,7 @@ impl TreeStage {
 
     /// What the forest learns of a target, given the prediction of the kernel experts: their error, or a label itself.
     fn left(&self, (target, made): (&f64, &f64)) -> f64 {
-        if self.are_labels { *target } else { target - made }
+        if self.are_labels() { *target } else { target - made }
     }
 
     /// Forgets all rows but those from `number` on.
@@ -424,8 +434,12 @@ impl TreeStage {
 
     /// The experts of an output combined before the first row. For labels the kernel experts count as much as all trees.
     fn combination(&self, output: usize) -> Combination {
-        if !self.are_labels {
-            return Combination::Mean(Mixture::new(self.mixture, Loss::Squared, self.experts_of(output)));
+        if !self.are_labels() {
+            return Combination::Mean(Mixture::new(
+                self.spec.mixture,
+                Loss::Squared,
+                self.experts_of(output),
+            ));
         }
         let mut weights = [0.0; TERMS];
         weights[0] = 0.5;
