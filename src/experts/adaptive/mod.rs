@@ -20,7 +20,8 @@
 //! | `learning` | a row is predicted, judged and learned |
 //! | `target_statistics`, `buffer`, `order` | statistics of the targets, a sample of the rows, rows in an order and means that move |
 //! | `first_rows` | predictions before there are experts |
-//! | `refit` | after rows: whether experts are replaced, and by which |
+//! | `decisions` | after rows and blocks: whether to refit, and which experts to drop |
+//! | `refit` | experts of a refit beside those that stay, and their weights |
 //! | `preparation` | a refit that begins some rows before it is due |
 //! | `training` | experts of a refit: settings with shapes, which learn the sample |
 //! | `selection` | settings by successive halving |
@@ -34,6 +35,7 @@
 mod agop;
 mod answering;
 mod buffer;
+mod decisions;
 mod file;
 mod first_rows;
 mod learning;
