@@ -3,12 +3,14 @@
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
 use super::first_rows::FirstRows;
+use super::preprocessing::Columns;
 use super::state::State;
 use super::tree_stage::{Predicted, TreeStage};
 use crate::error::Result;
 use crate::experts::answers::{Answers, Mixed, Round};
 use crate::experts::blend::mix;
 use crate::linalg::with_scratch;
+use crate::model::shares_of;
 use crate::uncertainty::{Prequential, Spread};
 
 /// Rows per block, for which the outputs of all experts are stored.
@@ -226,7 +228,7 @@ impl State {
     /// Gradients of the predictions (n, outputs, d). Trees are constant almost everywhere; experts that add a tree to the
     /// prediction of the kernel experts have its gradient, and those on the nearest rows have one where these stay the same.
     pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
-        let (mut out, made) = self.gradient_and_prediction_of_kernels(x)?;
+        let (mut out, made) = self.gradient_and_prediction_of_kernels(x, Columns::Raw)?;
         if let Some(trees) = self.answering_trees(self.answers_any_of(x)) {
             let mut said = Predicted::default();
             for (i, mut out) in out.outer_iter_mut().enumerate() {
@@ -241,15 +243,31 @@ impl State {
     }
 
     /// Gradients of the mixture of the kernel experts (n, outputs, d): theirs, and of their shares through the
-    /// confidences.
-    pub fn gradient_of_kernels(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
-        self.gradient_and_prediction_of_kernels(x).map(|(gradient, _)| gradient)
+    /// confidences. With respect to columns as they came, or transformed; raw ones before the first refit.
+    pub fn gradient_of_kernels(&self, x: ArrayView2<'_, f64>, columns: Columns) -> Result<Array3<f64>> {
+        self.gradient_and_prediction_of_kernels(x, columns).map(|(gradient, _)| gradient)
+    }
+
+    /// Shares of the columns in the predictions of the kernel experts for rows (d): mean squared slopes times variances.
+    ///
+    /// Of transformed columns: where values are dense, as at the extremes of a sine, normal scores are steep, so that the
+    /// squared slope along the column itself would be that of a few rows.
+    pub fn importances_at(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        let weight =
+            |member: usize| (0..self.outputs()).map(|output| self.weight(member, output)).sum::<f64>();
+        let leading = (0..self.members.len()).max_by(|a, b| weight(*a).total_cmp(&weight(*b)));
+        let gradient = self.gradient_of_kernels(x, Columns::Transformed)?;
+        Ok(match leading {
+            Some(e) => shares_of(&gradient, self.members[e].preprocessing().transformed(x).view()),
+            None => shares_of(&gradient, x),
+        })
     }
 
     /// The same, and the predictions (n, outputs).
     fn gradient_and_prediction_of_kernels(
         &self,
         x: ArrayView2<'_, f64>,
+        columns: Columns,
     ) -> Result<(Array3<f64>, Array2<f64>)> {
         let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
         let mut predictions = Array2::zeros((x.nrows(), self.outputs()));
@@ -274,8 +292,8 @@ impl State {
                 .push(round.parts().map(|(made, share)| (share, share * (made - mixed))).collect::<Vec<_>>());
         }
         for e in (0..self.members.len()).filter(|e| self.counts(*e, any)) {
-            let slopes = self.members[e].gradient(x, self.outputs())?;
-            let of_sure = self.members[e].gradient_of_sure(x, answers[e].sure())?;
+            let slopes = self.members[e].gradient(x, self.outputs(), columns)?;
+            let of_sure = self.members[e].gradient_of_sure(x, answers[e].sure(), columns)?;
             for ((i, c), parts) in self.places(x).zip(&parts) {
                 let mut out = out.slice_mut(s![i, c, ..]);
                 out.scaled_add(parts[e].0, &slopes.slice(s![i, c, ..]));
@@ -290,7 +308,7 @@ impl State {
     pub fn slopes(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
         mix(self.answering(self.answers_any_row()).0, self.members.iter(), out, |member| {
-            member.gradient(x, self.outputs())
+            member.gradient(x, self.outputs(), Columns::Raw)
         })
     }
 }

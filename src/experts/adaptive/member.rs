@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 use super::AdaptiveSpec;
 use super::params::MemberParams;
 use super::partition::Partition;
-use super::preprocessing::{Preprocessing, Views};
+use super::preprocessing::{Columns, Preprocessing, Views};
 use super::selection::Setting;
 use super::spec::of_loss;
 use crate::basis::BasisSpec;
@@ -290,31 +290,39 @@ impl Member {
         })
     }
 
-    /// Gradients of the outputs with respect to raw rows (n, outputs, d).
-    pub fn gradient(&self, x: ArrayView2<'_, f64>, outputs: usize) -> Result<Array3<f64>> {
-        self.slopes(x, outputs, |cell, seen| cell.gradient(seen))
+    /// Gradients of the outputs with respect to the columns of rows (n, outputs, d).
+    pub fn gradient(&self, x: ArrayView2<'_, f64>, outputs: usize, columns: Columns) -> Result<Array3<f64>> {
+        self.slopes(x, outputs, columns, |cell, seen| cell.gradient(seen))
     }
 
-    /// Gradients of the log [confidence](Self::sure) with respect to raw rows (n, 1, d), given the
+    /// Gradients of the log [confidence](Self::sure) with respect to the columns of rows (n, 1, d), given the
     /// confidence.
-    pub fn gradient_of_sure(&self, x: ArrayView2<'_, f64>, sure: &Array1<f64>) -> Result<Array3<f64>> {
+    pub fn gradient_of_sure(
+        &self,
+        x: ArrayView2<'_, f64>,
+        sure: &Array1<f64>,
+        columns: Columns,
+    ) -> Result<Array3<f64>> {
         if self.forgetting < 1.0 || self.exact || self.open <= 0.0 {
             return Ok(Array3::zeros((x.nrows(), 1, x.ncols())));
         }
-        let mut out =
-            self.slopes(x, 1, |cell, seen| Ok(cell.novelty_gradient(seen)?.insert_axis(Axis(1))))?;
+        let of = |cell: &AnyStream, seen: ArrayView2<'_, f64>| {
+            Ok(cell.novelty_gradient(seen)?.insert_axis(Axis(1)))
+        };
+        let mut out = self.slopes(x, 1, columns, of)?;
         for (mut out, sure) in out.outer_iter_mut().zip(sure) {
             out *= -sure * self.open;
         }
         Ok(out)
     }
 
-    /// Gradients with respect to raw rows (n, values, d), from those with respect to preprocessed
+    /// Gradients with respect to the columns of rows (n, values, d), from those with respect to preprocessed
     /// rows in each cell.
     fn slopes(
         &self,
         x: ArrayView2<'_, f64>,
         values: usize,
+        columns: Columns,
         of: impl Fn(&AnyStream, ArrayView2<'_, f64>) -> Result<Array3<f64>>,
     ) -> Result<Array3<f64>> {
         let seen = self.preprocessing.apply(x);
@@ -329,6 +337,7 @@ impl Member {
                     self.preprocessing.add_gradient(
                         &x,
                         &inner.to_vec(),
+                        columns,
                         out.as_slice_mut().unwrap_or(&mut []),
                     );
                 }

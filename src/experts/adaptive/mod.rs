@@ -78,7 +78,7 @@ pub use crate::online::winsorizer::WinsorizerParams;
 
 use super::blend::{side_by_side, stacked, weights};
 use crate::error::{Error, Result};
-use crate::model::{Introspection, Model, Uncertainty, shares_of};
+use crate::model::{Introspection, Model, Uncertainty};
 use crate::online::winsorizer::tamed;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
@@ -305,11 +305,11 @@ impl Introspection for AdaptiveExperts {
         state.gradient(x)
     }
 
-    /// Those of the kernel experts: trees are constant almost everywhere.
+    /// Those of the kernel experts, along transformed columns: trees are constant almost everywhere.
     fn importances_at(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let state = self.known()?;
         self.check_x(x)?;
-        Ok(shares_of(&state.gradient_of_kernels(x)?, x))
+        state.importances_at(x)
     }
 
     /// At rows spread over the buffer, winsorized.

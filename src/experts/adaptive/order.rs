@@ -45,6 +45,26 @@ pub(super) fn differ(latest: &Sample, history: &Sample, deviations: f64) -> bool
 /// Standard errors by which the mean of some rows must be off that of all, for it to tell anything.
 const ERRORS: f64 = 6.0;
 
+/// Whether the mean of a column differs between the latest rows and those of all time by more than chance allows the
+/// largest of as many differences: [`ERRORS`] standard errors for few columns, more for many.
+pub(super) fn have_other_means(latest: ArrayView2<'_, f64>, history: ArrayView2<'_, f64>) -> bool {
+    let error = (1.0 / latest.nrows().max(1) as f64 + 1.0 / history.nrows().max(1) as f64).sqrt();
+    let limit = (ERRORS * ERRORS + 2.0 * (latest.ncols().max(1) as f64).ln()).sqrt() * error;
+    moments(latest).iter().zip(moments(history)).any(|(one, all)| (one.0 - all.0).abs() > limit * all.1)
+}
+
+/// Share of the changes of a sorted target that have one sign.
+const SORTED: f64 = 0.9;
+
+/// Whether a target changes in one direction nearly always, in rows in their order.
+pub(super) fn rise_or_fall(y: ArrayView2<'_, f64>) -> bool {
+    y.columns().into_iter().any(|target| {
+        let changes = || target.iter().zip(target.iter().skip(1)).map(|(before, after)| after - before);
+        let [up, down] = [changes().filter(|c| *c > 0.0).count(), changes().filter(|c| *c < 0.0).count()];
+        up.max(down) as f64 > SORTED * (up + down) as f64
+    })
+}
+
 /// Whether the mean of some rows is so much nearer to that of the latest rows than to that of all: the ratio of the squared
 /// distances, in deviations of all rows, is below this. Rows whose mean is off that of all by chance only are not of the
 /// latest: in rows sorted by a target, the means of columns may stay where they are.

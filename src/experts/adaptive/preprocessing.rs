@@ -25,6 +25,15 @@ impl Transform {
     pub const ALL: [Self; 2] = [Self::Standard, Self::Scores];
 }
 
+/// What slopes are with respect to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Columns {
+    /// Columns as they came.
+    Raw,
+    /// Columns after their transforms, in which each has a variance of 1.
+    Transformed,
+}
+
 /// Transform of one column: piecewise linear between knots, constant outside.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Column {
@@ -64,10 +73,11 @@ impl Column {
         sorted.sort_by(f64::total_cmp);
         let steps = score_steps.min(((n - 1) / score_values).max(score_values)).min(n - 1);
         let mut at: Vec<f64> = (0..=steps).map(|i| sorted[i * (n - 1) / steps]).collect();
-        at.dedup();
+        let same = rounding_of(&sorted);
+        at.dedup_by(|next, kept| *next - *kept <= same);
         let share = |value: &f64| {
-            let below = sorted.partition_point(|other| other < value);
-            let through = sorted.partition_point(|other| other <= value);
+            let below = sorted.partition_point(|other| *other < value - same);
+            let through = sorted.partition_point(|other| *other <= value + same);
             (below + through) as f64 / (2 * n) as f64
         };
         let edge = 0.5 / n as f64;
@@ -116,6 +126,14 @@ impl Column {
         let margin = margin * (high - low) + 1e-9 * low.abs().max(high.abs());
         value < low - margin || value > high + margin
     }
+}
+
+/// Difference of sorted values that is one of rounding, as between the sines of whole periods: scores between them would
+/// have a slope of 1e15. In proportion to the range of the middle values, or, where most are equal, of all.
+fn rounding_of(sorted: &[f64]) -> f64 {
+    let last = sorted.len() - 1;
+    let middle = sorted[last - last / 10] - sorted[last / 10];
+    if middle > 0.0 { 1e-9 * middle } else { 1e-13 * (sorted[last] - sorted[0]) }
 }
 
 /// Transforms of all columns.
@@ -240,14 +258,23 @@ impl Preprocessing {
         out
     }
 
-    /// Adds the gradient with respect to a raw row `x`, given that with respect to the preprocessed
+    /// Adds the gradient with respect to the columns of a row `x`, given that with respect to the preprocessed
     /// row.
-    pub fn add_gradient(&self, x: &[f64], seen: &[f64], out: &mut [f64]) {
+    pub fn add_gradient(&self, x: &[f64], seen: &[f64], columns: Columns, out: &mut [f64]) {
         let mut inner = vec![0.0; x.len()];
         self.map.add_transposed(seen, &mut inner);
         for (((out, inner), column), x) in out.iter_mut().zip(inner).zip(&self.columns).zip(x) {
-            *out += inner * column.slope(*x);
+            *out += match columns {
+                Columns::Raw => inner * column.slope(*x),
+                Columns::Transformed if column.excess(*x) > 0.0 => 0.0,
+                Columns::Transformed => inner,
+            };
         }
+    }
+
+    /// Rows whose columns are transformed, before the metric.
+    pub fn transformed(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
+        transformed(&self.columns, x)
     }
 
     pub fn write_file(&self, name: &str, out: &mut Writer) {
@@ -298,5 +325,39 @@ impl Preprocessing {
             return Err(Error::file(format!("{name}.metric is not diagonal")));
         };
         Self::new(columns, metric)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::f64::consts::TAU;
+
+    use super::*;
+
+    /// Of the scores of these values: the largest slope, times the deviation of the values.
+    fn steepest(values: &[f64]) -> f64 {
+        let column = Column::scores(values, &PreprocessingParams::default());
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let steepest = values.iter().map(|value| column.slope(*value)).fold(0.0, f64::max);
+        steepest * (square / values.len() as f64).sqrt()
+    }
+
+    #[test]
+    fn values_that_differ_by_rounding_have_one_score() {
+        let hours: Vec<f64> = (0..2000).map(|hour| (TAU * f64::from(hour) / 24.0).sin()).collect();
+        let exact: Vec<f64> = (0..2000).map(|hour| (TAU * f64::from(hour % 24) / 24.0).sin()).collect();
+        assert!(steepest(&hours) < 100.0, "{}", steepest(&hours));
+        assert!((steepest(&hours) - steepest(&exact)).abs() < 1e-6);
+        // Flags of which most are equal, and small values beside large ones, keep their differences.
+        let flags: Vec<f64> =
+            (0..2000).map(|row| if row % 20 == 0 { 1e-9 * f64::from(row) } else { 0.0 }).collect();
+        let tail: Vec<f64> =
+            (1..2000).map(|row| if row % 50 == 0 { 1e9 } else { 1.0 / f64::from(row) }).collect();
+        for values in [flags, tail] {
+            let column = Column::scores(&values, &PreprocessingParams::default());
+            let [low, high] = [values[1], values[40]].map(|value| column.apply(value));
+            assert!((low - high).abs() > 0.1, "{low} {high}");
+        }
     }
 }

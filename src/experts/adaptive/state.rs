@@ -7,7 +7,7 @@ use ndarray::ArrayView2;
 use super::AdaptiveSpec;
 use super::buffer::Buffer;
 use super::member::Member;
-use super::order::{Movement, continues};
+use super::order::{Movement, continues, have_other_means, rise_or_fall};
 use super::preparation::Preparation;
 use super::target_statistics::TargetStatistics;
 use super::tree_stage::TreeStage;
@@ -125,7 +125,8 @@ impl State {
 
     /// Whether a mean of the latest targets predicts the next one so well that rows come in an order: in a random order
     /// functions of the columns predict it better and, where the relation drifts, those that forget. In the first rows they
-    /// may not yet, so that targets must also be near to the ones before them.
+    /// may not yet, so that targets must also be near to the ones before them. Numbers also are where their level wanders;
+    /// rows in an order of which the columns know have other columns than those before, and sorted targets rise or fall.
     pub fn latest_targets_lead(&self) -> bool {
         let leads = |c: usize| {
             let weight = |of: &dyn Fn(&Member) -> bool| -> f64 {
@@ -143,6 +144,13 @@ impl State {
                 self.spec.params.order.autocorrelation,
                 self.spec.loss.is_margin(),
             )
+            && (self.spec.loss.is_margin() || self.latest_are_sorted())
+    }
+
+    /// Whether the columns of the latest rows have other means than before, beyond chance, or targets rise or fall.
+    fn latest_are_sorted(&self) -> bool {
+        let (latest, history) = self.buffer.latest_and_history(self.spec.params.order.latest, ROWS_OF_MEAN);
+        rise_or_fall(latest.y.view()) || have_other_means(latest.x.view(), history.x.view())
     }
 
     /// Whether the answers for these rows are for any row: rows come in an order, and these do not continue it, being nearer
