@@ -5,15 +5,16 @@ use std::ops::{Deref, DerefMut};
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
 use serde_json::json;
 
+use crate::basis::KnownBasis;
 use crate::budget::{self, BudgetSpec, Budgeted};
 use crate::error::{Error, Result};
 use crate::experts::adaptive::{self, AdaptiveExperts};
 use crate::experts::{self, AsExpert, Experts};
 use crate::kernel::KernelSpec;
-use crate::learner::{LearnerSpec, Loss};
+use crate::learner::{KnownLearner, LearnerSpec, Loss};
 use crate::model::{AsModel, CompleteModel, Evidence, Merge, PartOrder, no_evidence};
 use crate::persist::{Persist, Reader, parse, parse_text};
-use crate::stream::{self, AnyStream};
+use crate::stream::{self, AnyStream, Stream};
 use crate::table::{self, Link, Table, TableSpec};
 use crate::targets::{self, TargetModels};
 use crate::uncertainty::Prequential;
@@ -23,7 +24,7 @@ use crate::validate::one_row;
 const BANDWIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 const REGULARIZATIONS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 
-/// A model of any kind.
+/// A model of any kind; it is [made](From) from a model of a kind that is known when the program is compiled, too.
 ///
 /// What it can do is in [`Model`](crate::model::Model) and [`Persist`]. Its specification has a `kernel`, a `basis` and a
 /// `learner`, or a `kernel` and a budgeted `learner`, which chooses the stored points itself, or a list of
@@ -94,11 +95,6 @@ impl AnyModel {
     /// The table, if it is one.
     #[must_use]
     pub fn as_table(&self) -> Option<&Table<Self>> {
-        if let Self::Table(table) = self { Some(table) } else { None }
-    }
-
-    /// [`as_table`](Self::as_table), mutable.
-    pub fn as_table_mut(&mut self) -> Option<&mut Table<Self>> {
         if let Self::Table(table) = self { Some(table) } else { None }
     }
 
@@ -405,6 +401,42 @@ impl AsExpert for AnyModel {
 
     fn as_stream_mut(&mut self) -> Option<&mut AnyStream> {
         if let Self::Stream(model) = self { Some(model) } else { None }
+    }
+}
+
+impl<B: KnownBasis, L: KnownLearner> From<Stream<B, L>> for AnyModel {
+    fn from(model: Stream<B, L>) -> Self {
+        Self::Stream(Box::new(model.into_any()))
+    }
+}
+
+impl From<Budgeted> for AnyModel {
+    fn from(model: Budgeted) -> Self {
+        Self::Budgeted(Box::new(model))
+    }
+}
+
+impl From<Experts<Self>> for AnyModel {
+    fn from(model: Experts<Self>) -> Self {
+        Self::Experts(Box::new(model))
+    }
+}
+
+impl From<AdaptiveExperts> for AnyModel {
+    fn from(model: AdaptiveExperts) -> Self {
+        Self::Adaptive(Box::new(model))
+    }
+}
+
+impl From<Table<Self>> for AnyModel {
+    fn from(model: Table<Self>) -> Self {
+        Self::Table(Box::new(model))
+    }
+}
+
+impl From<TargetModels<Self>> for AnyModel {
+    fn from(model: TargetModels<Self>) -> Self {
+        Self::Targets(Box::new(model))
     }
 }
 

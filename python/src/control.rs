@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use kernelstream::Error;
 use kernelstream::control::{self, ControllerSpec, Policy};
+use kernelstream::{Error, Persist as _};
 use ndarray::s;
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;

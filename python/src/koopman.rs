@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kernelstream::dynamics::{self, DynamicsSpec, Reencoding};
 use kernelstream::koopman::{Residual, Truncation};
-use kernelstream::{Merge, PartOrder};
+use kernelstream::{Merge, PartOrder, Persist as _};
 use ndarray::{ArrayView1, ArrayView2, Axis, s};
 use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3, PyArray4};
 use pyo3::prelude::*;

@@ -1,10 +1,72 @@
 //! All bases.
 
+use std::convert::identity;
 use std::ops::{Deref, DerefMut};
 
 use super::{AsBasis, BasisFile, BasisSpec, FirstPoints, Fourier, Kors, Nested, Sketched, Taylor};
 use crate::error::Result;
 use crate::kernel::KernelSpec;
+
+/// A basis that specifications and model files have: [`AnyBasis`], or the type of one of its variants. A
+/// [`Stream`](crate::stream::Stream) of it and of a [`KnownLearner`](crate::learner::KnownLearner) can be saved, and
+/// becomes an [`AnyModel`](crate::any::AnyModel).
+#[diagnostic::on_unimplemented(
+    message = "the basis `{Self}` is not in the format of model files",
+    label = "not an `AnyBasis`, nor the type of one of its variants",
+    note = "a stream with a basis of your own learns and predicts, but cannot be saved: save what your basis is made \
+            of yourself, and learn the rows again"
+)]
+pub trait KnownBasis: AsBasis<Target: BasisFile> + Into<AnyBasis> {
+    /// Its specification, without the kernel.
+    fn to_spec(&self) -> BasisSpec;
+
+    /// The basis as this type; `None` if it is of another one.
+    fn from_any(basis: AnyBasis) -> Option<Self>;
+}
+
+/// The conversions of the type of one variant.
+macro_rules! known {
+    ($basis:ident, $wrap:expr, $unwrap:expr, $spec:expr) => {
+        impl From<$basis> for AnyBasis {
+            fn from(basis: $basis) -> Self {
+                Self::$basis($wrap(basis))
+            }
+        }
+
+        impl KnownBasis for $basis {
+            fn to_spec(&self) -> BasisSpec {
+                $spec(self)
+            }
+
+            fn from_any(basis: AnyBasis) -> Option<Self> {
+                if let AnyBasis::$basis(basis) = basis { Some($unwrap(basis)) } else { None }
+            }
+        }
+    };
+}
+
+known!(Nested, identity, identity, Nested::spec);
+known!(FirstPoints, identity, identity, |basis: &FirstPoints| BasisSpec::FirstPoints {
+    size: basis.size,
+    loss_driven: basis.nested.loss_driven,
+    rank: Some(basis.rank),
+});
+known!(Kors, Box::new, |basis: Box<Kors>| *basis, |basis: &Kors| BasisSpec::Kors(basis.spec.clone()));
+known!(Taylor, identity, identity, |basis: &Taylor| BasisSpec::Taylor { degree: basis.functions().degree });
+known!(Fourier, identity, identity, |basis: &Fourier| BasisSpec::Fourier(basis.functions().spec.clone()));
+known!(Sketched, Box::new, |basis: Box<Sketched>| *basis, |basis: &Sketched| BasisSpec::Sketched(
+    basis.spec.clone()
+));
+
+impl KnownBasis for AnyBasis {
+    fn to_spec(&self) -> BasisSpec {
+        self.spec()
+    }
+
+    fn from_any(basis: AnyBasis) -> Option<Self> {
+        Some(basis)
+    }
+}
 
 /// A basis selected at run time.
 #[derive(Clone, Debug)]
@@ -29,14 +91,12 @@ impl AnyBasis {
     #[must_use]
     pub fn spec(&self) -> BasisSpec {
         match self {
-            Self::Nested(basis) => basis.spec(),
-            Self::FirstPoints(FirstPoints { nested, size, rank, .. }) => {
-                BasisSpec::FirstPoints { size: *size, loss_driven: nested.loss_driven, rank: Some(*rank) }
-            }
-            Self::Kors(basis) => BasisSpec::Kors(basis.spec.clone()),
-            Self::Taylor(basis) => BasisSpec::Taylor { degree: basis.functions().degree },
-            Self::Fourier(basis) => BasisSpec::Fourier(basis.functions().spec.clone()),
-            Self::Sketched(basis) => BasisSpec::Sketched(basis.spec.clone()),
+            Self::Nested(basis) => basis.to_spec(),
+            Self::FirstPoints(basis) => basis.to_spec(),
+            Self::Kors(basis) => basis.to_spec(),
+            Self::Taylor(basis) => basis.to_spec(),
+            Self::Fourier(basis) => basis.to_spec(),
+            Self::Sketched(basis) => basis.to_spec(),
         }
     }
 

@@ -23,7 +23,7 @@ mod taylor;
 
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2};
 
-pub use any::AnyBasis;
+pub use any::{AnyBasis, KnownBasis};
 pub use features::{NestedFeatures, Projection};
 pub use first_points::FirstPoints;
 pub use fixed::{Fixed, Functions};

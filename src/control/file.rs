@@ -9,15 +9,22 @@ use crate::error::{Error, Result};
 use crate::kernel::PointSet;
 use crate::koopman::Koopman;
 use crate::linalg::Panel;
-use crate::persist::{Reader, Writer, load};
+use crate::persist::{Persist, Reader, Writer, load, parse};
 use crate::validate::check_rows;
 
 const KIND: &str = "control";
 
-impl Controller {
-    /// The controller as the bytes of a model file (see [`crate::persist`]), with its state, its
-    /// policy and the best one. `extra` is JSON of the caller, returned on loading.
-    pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+/// With its operator, its values, its policy and the one it keeps.
+impl Persist for Controller {
+    fn from_spec(spec: serde_json::Value) -> Result<Self> {
+        parse::<ControllerSpec>("controller", spec)?.build()
+    }
+
+    fn spec_json(&self) -> Result<serde_json::Value> {
+        serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))
+    }
+
+    fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
         self.model.write(&mut out);
         out.vector("control.values", &self.values);
@@ -28,13 +35,10 @@ impl Controller {
             policy.write(&mut out, "kept");
             out.vector("kept.score", &[*score]);
         }
-        let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
-        out.finish(KIND, spec, extra)
+        out.finish(KIND, self.spec_json()?, extra)
     }
 
-    /// A controller from the bytes of a model file, with the caller's JSON. It continues as the saved one
-    /// would have, to the last bit.
-    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
         load(bytes, KIND, |spec: ControllerSpec, from| {
             let mut controller = spec.build()?;
             controller.model = Koopman::from_reader(&spec.model, from)?;
@@ -52,19 +56,6 @@ impl Controller {
             }
             Ok(controller)
         })
-    }
-}
-
-#[cfg(feature = "files")]
-impl Controller {
-    /// Writes the controller to a file, atomically.
-    pub fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
-        crate::persist::write_file(path, &self.to_bytes(extra)?)
-    }
-
-    /// Reads a controller from a file.
-    pub fn load(path: &std::path::Path) -> Result<(Self, serde_json::Value)> {
-        Self::from_bytes(&crate::persist::read_file(path)?)
     }
 }
 

@@ -15,7 +15,7 @@ use super::states::delay_embedding::embedded;
 use super::{DelaysSpec, Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result, in_range};
 use crate::koopman::Koopman;
-use crate::persist::{Reader, Writer, load};
+use crate::persist::{Persist as _, Reader, Writer, load};
 use crate::validate::{check_finite, check_width};
 
 /// Rows from one copy to the next: at least this many, and this share of those so far.

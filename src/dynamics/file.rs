@@ -14,14 +14,21 @@ use crate::kernel::KernelSpec;
 use crate::koopman::{self, Koopman, KoopmanSpec};
 use crate::learner::LearnerSpec;
 use crate::online::warm_up::WarmUp;
-use crate::persist::{Reader, Writer, load};
+use crate::persist::{Persist, Reader, Writer, load, parse};
 
 const KIND: &str = "dynamics";
 
-impl Dynamics {
-    /// The bytes of a model file (see [`crate::persist`]): that of the operator if there is nothing
-    /// else. `extra` is any JSON of the caller, returned on loading.
-    pub fn to_bytes(&self, extra: Value) -> Result<Vec<u8>> {
+/// The file is that of the operator if there is nothing else, and that of an operator can be read.
+impl Persist for Dynamics {
+    fn from_spec(spec: Value) -> Result<Self> {
+        parse::<DynamicsSpec>("model", spec)?.build()
+    }
+
+    fn spec_json(&self) -> Result<Value> {
+        serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))
+    }
+
+    fn to_bytes(&self, extra: Value) -> Result<Vec<u8>> {
         if self.is_plain() {
             let mut operator = self.operator.clone();
             if let Some(tail) = &self.tail {
@@ -61,19 +68,18 @@ impl Dynamics {
             }
             out.bytes("candidates.numbers", numbers.iter().flat_map(|value| value.to_le_bytes()).collect());
         }
-        let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
-        out.finish(KIND, spec, extra)
+        out.finish(KIND, self.spec_json()?, extra)
     }
 
-    /// Reads the bytes of a model file, also of an operator, with the caller's JSON. The result
-    /// continues as the saved one would have, to the last bit.
-    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, Value)> {
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, Value)> {
         if Reader::open(bytes)?.kind() == koopman::KIND {
             return Koopman::from_bytes(bytes).map(|(operator, extra)| (operator.into(), extra));
         }
         load(bytes, KIND, |spec: DynamicsSpec, from| Self::read(&spec, from))
     }
+}
 
+impl Dynamics {
     fn read(spec: &DynamicsSpec, from: &Reader<'_>) -> Result<Self> {
         let mut model = spec.build()?;
         model.operator = Koopman::from_bytes(from.bytes("operator")?)?.0;
@@ -173,18 +179,5 @@ impl DynamicsSpec {
             *own = own.min(*its);
         }
         Ok(expected == *made)
-    }
-}
-
-#[cfg(feature = "files")]
-impl Dynamics {
-    /// Writes a file atomically.
-    pub fn save(&self, path: &std::path::Path, extra: Value) -> Result<()> {
-        crate::persist::write_file(path, &self.to_bytes(extra)?)
-    }
-
-    /// Reads a file.
-    pub fn load(path: &std::path::Path) -> Result<(Self, Value)> {
-        Self::from_bytes(&crate::persist::read_file(path)?)
     }
 }

@@ -217,6 +217,7 @@ mod tests {
     use crate::dynamics::{Dynamics, DynamicsSpec};
     use crate::error::{Error, Result};
     use crate::koopman::Truncation;
+    use crate::persist::Persist as _;
     use crate::random::normal;
 
     /// Trajectories of a van der Pol oscillator in steps of 1/4, each by Runge and Kutta, with noise of this size between

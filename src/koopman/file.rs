@@ -7,21 +7,32 @@ use super::model::{Koopman, Tail};
 use super::replay::Replay;
 use super::spec::KoopmanSpec;
 use crate::error::{Error, Result};
-use crate::persist::{Reader, Writer, load};
+use crate::persist::{Persist, Reader, Writer, load, parse};
 
 /// Kind of operators in model files.
 pub(crate) const KIND: &str = "koopman";
 
-impl Koopman {
-    /// The bytes of a model file (see [`crate::persist`]). `extra` is any JSON of the caller,
-    /// returned on loading.
-    pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
-        let mut out = Writer::default();
-        self.write(&mut out);
-        let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
-        out.finish(KIND, spec, extra)
+impl Persist for Koopman {
+    fn from_spec(spec: serde_json::Value) -> Result<Self> {
+        parse::<KoopmanSpec>("model", spec)?.build()
     }
 
+    fn spec_json(&self) -> Result<serde_json::Value> {
+        serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))
+    }
+
+    fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+        let mut out = Writer::default();
+        self.write(&mut out);
+        out.finish(KIND, self.spec_json()?, extra)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+        load(bytes, KIND, |spec: KoopmanSpec, from| Self::from_reader(&spec, from))
+    }
+}
+
+impl Koopman {
     /// Writes what was learned.
     pub(crate) fn write(&self, out: &mut Writer) {
         out.counts("koopman.counts", &[self.n_seen]);
@@ -39,12 +50,6 @@ impl Koopman {
                 sums.write(out);
             }
         }
-    }
-
-    /// An operator from the bytes of a model file, with the caller's JSON. It continues as the saved one
-    /// would have, to the last bit.
-    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        load(bytes, KIND, |spec: KoopmanSpec, from| Self::from_reader(&spec, from))
     }
 
     /// Reads the output of [`write`](Self::write), for an operator with this specification.
@@ -88,18 +93,5 @@ impl Koopman {
             self.check_pairs(x, next)?;
         }
         Ok(())
-    }
-}
-
-#[cfg(feature = "files")]
-impl Koopman {
-    /// Writes the operator to a file atomically.
-    pub fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
-        crate::persist::write_file(path, &self.to_bytes(extra)?)
-    }
-
-    /// Reads an operator from a file.
-    pub fn load(path: &std::path::Path) -> Result<(Self, serde_json::Value)> {
-        Self::from_bytes(&crate::persist::read_file(path)?)
     }
 }

@@ -7,6 +7,68 @@ use super::{
 };
 use crate::error::{Error, Result};
 
+/// A learner that specifications and model files have: [`AnyLearner`], or the type of one of its variants. A
+/// [`Stream`](crate::stream::Stream) of it and of a [`KnownBasis`](crate::basis::KnownBasis) can be saved, and becomes an
+/// [`AnyModel`](crate::any::AnyModel).
+#[diagnostic::on_unimplemented(
+    message = "the learner `{Self}` is not in the format of model files",
+    label = "not an `AnyLearner`, nor the type of one of its variants",
+    note = "a stream with a learner of your own learns and predicts, but cannot be saved: save its weights yourself, \
+            and learn the rows again"
+)]
+pub trait KnownLearner: AsLearner<Target: LearnerFile> + Into<AnyLearner> {
+    /// Its specification.
+    fn to_spec(&self) -> LearnerSpec;
+
+    /// The learner as this type; `None` if it is of another one.
+    fn from_any(learner: AnyLearner) -> Option<Self>;
+}
+
+/// The conversions of the type of one variant.
+macro_rules! known {
+    ($variant:ident, $learner:ty, $spec:expr) => {
+        impl From<$learner> for AnyLearner {
+            fn from(learner: $learner) -> Self {
+                Self::$variant(Box::new(learner))
+            }
+        }
+
+        impl KnownLearner for $learner {
+            fn to_spec(&self) -> LearnerSpec {
+                $spec(self)
+            }
+
+            fn from_any(learner: AnyLearner) -> Option<Self> {
+                if let AnyLearner::$variant(learner) = learner { Some(*learner) } else { None }
+            }
+        }
+    };
+}
+
+known!(Ridge, Ridge, |learner: &Ridge| LearnerSpec::Ridge(learner.spec().clone()));
+known!(Gradient, Gradient, |learner: &Gradient| LearnerSpec::Gradient(learner.spec().clone()));
+known!(OnlineNewton, OnlineNewton, |learner: &OnlineNewton| {
+    LearnerSpec::OnlineNewton(learner.spec().clone())
+});
+known!(GaussNewton, GaussNewton, |learner: &GaussNewton| LearnerSpec::GaussNewton(learner.spec().clone()));
+known!(Interpolation, Interpolation, |learner: &Interpolation| {
+    LearnerSpec::Interpolation(learner.spec().clone())
+});
+known!(Staged, Staged<AnyLearner>, |staged: &Staged<AnyLearner>| LearnerSpec::Staged {
+    first: Box::new(staged.first.spec()),
+    then: Box::new(staged.then.spec()),
+});
+
+impl KnownLearner for AnyLearner {
+    fn to_spec(&self) -> LearnerSpec {
+        self.spec()
+    }
+
+    fn from_any(learner: AnyLearner) -> Option<Self> {
+        Some(learner)
+    }
+}
+
 /// A learner selected at run time.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -30,15 +92,12 @@ impl AnyLearner {
     #[must_use]
     pub fn spec(&self) -> LearnerSpec {
         match self {
-            Self::Ridge(learner) => LearnerSpec::Ridge(learner.spec().clone()),
-            Self::Gradient(learner) => LearnerSpec::Gradient(learner.spec().clone()),
-            Self::OnlineNewton(learner) => LearnerSpec::OnlineNewton(learner.spec().clone()),
-            Self::GaussNewton(learner) => LearnerSpec::GaussNewton(learner.spec().clone()),
-            Self::Interpolation(learner) => LearnerSpec::Interpolation(learner.spec().clone()),
-            Self::Staged(staged) => LearnerSpec::Staged {
-                first: Box::new(staged.first.spec()),
-                then: Box::new(staged.then.spec()),
-            },
+            Self::Ridge(learner) => learner.to_spec(),
+            Self::Gradient(learner) => learner.to_spec(),
+            Self::OnlineNewton(learner) => learner.to_spec(),
+            Self::GaussNewton(learner) => learner.to_spec(),
+            Self::Interpolation(learner) => learner.to_spec(),
+            Self::Staged(learner) => learner.to_spec(),
         }
     }
 }

@@ -22,7 +22,7 @@ mod spec;
 mod staged;
 mod weights;
 
-pub use any::AnyLearner;
+pub use any::{AnyLearner, KnownLearner};
 pub use covariance::Covariance;
 pub use gradient::{Gradient, GradientSpec, Rounds};
 pub use interpolation::{Interpolation, InterpolationSpec};

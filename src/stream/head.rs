@@ -6,7 +6,7 @@ use super::seen::{SeenBlock, SeenRow};
 use crate::basis::{Projection, StreamBasis};
 use crate::error::Result;
 use crate::learner::{
-    AsLearner, Learner as _, LearnerBlocks as _, LearnerLimits as _, LearnerMemory as _,
+    AnyLearner, AsLearner, Learner as _, LearnerBlocks as _, LearnerLimits as _, LearnerMemory as _,
     LearnerUncertainty as _, Rows, StreamLearner,
 };
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
@@ -72,6 +72,15 @@ impl<L: AsLearner> Head<L> {
             novelties: Vec::new(),
             held: Held::default(),
         }
+    }
+
+    /// The same with a learner whose type is selected at run time.
+    pub fn into_any(self) -> Head<AnyLearner>
+    where
+        L: Into<AnyLearner>,
+    {
+        let Self { errors, heavy, prediction, .. } = self;
+        Head { errors, heavy, prediction, ..Head::new(self.learner.into()) }
     }
 
     /// Continues with the error statistics of this many outputs.

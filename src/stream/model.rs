@@ -61,7 +61,7 @@ pub struct Stream<B, L> {
     pub(super) n_seen: u64,
     pub(super) n_outputs: Option<usize>,
     /// Whether rows cannot be refused by learners that never fail on finite rows.
-    bounded: bool,
+    pub(super) bounded: bool,
     pub(super) schedule: Schedule,
     /// Scratch: coordinates of the latest rows.
     pub(super) seen: Seen,

@@ -29,6 +29,12 @@ impl ModelSpec {
 
     /// An untrained model, with validated parameters.
     pub fn build(&self) -> Result<AnyStream> {
+        self.check()?;
+        Ok(Stream::new(self.basis.build(&self.kernel)?, self.learner.build()?))
+    }
+
+    /// Refuses parts that do not suit each other.
+    pub(super) fn check(&self) -> Result<()> {
         self.kernel.resolve(0)?;
         let meets_rows = matches!(self.learner, LearnerSpec::Interpolation(_));
         if meets_rows && !matches!(self.basis, BasisSpec::NoisyPoints { .. }) {
@@ -39,6 +45,6 @@ impl ModelSpec {
                     .into(),
             });
         }
-        Ok(Stream::new(self.basis.build(&self.kernel)?, self.learner.build()?))
+        Ok(())
     }
 }

@@ -2,7 +2,6 @@
 
 use faer::linalg::solvers::Solve as _;
 use faer::{Mat, Side};
-use kernelstream::Error;
 use kernelstream::basis::BasisSpec;
 use kernelstream::control::{Controller, ControllerSpec};
 use kernelstream::kernel::KernelSpec;
@@ -11,6 +10,7 @@ use kernelstream::koopman::{
     Truncation,
 };
 use kernelstream::learner::{GradientSpec, LearnerSpec, Loss, RidgeSpec, Schedule};
+use kernelstream::{Error, Persist as _};
 use ndarray::{Array2, Array3, ArrayView2, Axis, concatenate, s};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -1,5 +1,6 @@
 //! Forecasts over horizons, as a program in Rust asks for them.
 
+use kernelstream::Persist as _;
 use kernelstream::dynamics::{Dynamics, DynamicsSpec, FORECASTS};
 use ndarray::{Array2, s};
 

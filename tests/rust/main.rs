@@ -5,6 +5,7 @@ mod budget;
 mod control;
 mod dynamics;
 mod experts;
+mod files;
 mod koopman;
 mod labels;
 mod merge;

@@ -205,6 +205,7 @@ mod tests {
 
     use super::*;
     use crate::dynamics::Dynamics;
+    use crate::persist::Persist as _;
     use crate::random::normal;
 
     /// A damped oscillator, x'' = -4 x - 0.2 x', or a pendulum, x'' = -sin(x) - 0.1 x', in steps of Runge and Kutta.

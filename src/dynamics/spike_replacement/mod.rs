@@ -14,7 +14,7 @@ use super::Dynamics;
 use super::candidates::Candidates;
 use crate::error::{Error, Result};
 use crate::kernel::LARGEST;
-use crate::persist::{Reader, Writer};
+use crate::persist::{Persist as _, Reader, Writer};
 use crate::validate::one_row;
 
 /// Most rows that are learned again at a new level.

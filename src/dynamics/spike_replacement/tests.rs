@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::dynamics::states::spikes::Spikes;
 use crate::dynamics::{Dynamics, DynamicsSpec, SpikeParams};
+use crate::persist::Persist as _;
 use crate::random::normal;
 
 /// A daily wave with noise, with these values from this row on.
