@@ -1,5 +1,7 @@
 //! Models of any kind, selected at run time, and their files.
 
+mod forwarding;
+
 use std::ops::{Deref, DerefMut};
 
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
@@ -9,10 +11,10 @@ use crate::basis::KnownBasis;
 use crate::budget::{self, BudgetSpec, Budgeted};
 use crate::error::{Error, Result};
 use crate::experts::adaptive::{self, AdaptiveExperts};
-use crate::experts::{self, AsExpert, Experts};
+use crate::experts::{self, Expert, Experts};
 use crate::kernel::KernelSpec;
 use crate::learner::{KnownLearner, LearnerSpec, Loss};
-use crate::model::{AsModel, CompleteModel, Evidence, Merge, PartOrder, no_evidence};
+use crate::model::{CompleteModel, Evidence, InnerModel, Merge, PartOrder, no_evidence};
 use crate::persist::{Persist, Reader, parse, parse_text};
 use crate::stream::{self, AnyStream, Stream};
 use crate::table::{self, Link, Table, TableSpec};
@@ -357,17 +359,7 @@ impl DerefMut for AnyModel {
     }
 }
 
-impl AsModel for AnyModel {
-    type Target = dyn CompleteModel;
-
-    fn as_model(&self) -> &Self::Target {
-        &**self
-    }
-
-    fn as_model_mut(&mut self) -> &mut Self::Target {
-        &mut **self
-    }
-
+impl InnerModel for AnyModel {
     fn chosen(
         &self,
         by: Evidence,
@@ -388,13 +380,13 @@ impl AsModel for AnyModel {
             Self::Stream(_) | Self::Budgeted(_) => {
                 matches!(self.loss(), Some(Loss::Squared | Loss::HalfSquared))
             }
-            Self::Experts(model) => model.given_models().all(Self::is_spoiled_by_outliers),
+            Self::Experts(model) => model.models().all(Self::is_spoiled_by_outliers),
             Self::Adaptive(_) | Self::Table(_) | Self::Targets(_) => false,
         }
     }
 }
 
-impl AsExpert for AnyModel {
+impl Expert for AnyModel {
     fn as_stream(&self) -> Option<&AnyStream> {
         if let Self::Stream(model) = self { Some(model) } else { None }
     }
@@ -535,7 +527,7 @@ impl Persist for AnyModel {
 
 impl Merge for AnyModel {
     fn has_begun(&self) -> bool {
-        self.as_model().n_outputs().is_some()
+        self.n_outputs().is_some()
     }
 
     fn check_merge(&self, other: &Self, order: PartOrder) -> Result<()> {

@@ -309,18 +309,9 @@ pub enum PartOrder {
     Successive,
 }
 
-/// What [`Experts`](crate::experts::Experts) are: a [`Model`], whichever it is, or an
-/// [`AnyModel`](crate::any::AnyModel).
-pub trait AsModel: Clone + Send + Sync {
-    /// The model itself, or what all of them have in common.
-    type Target: CompleteModel + ?Sized;
-
-    /// The model.
-    fn as_model(&self) -> &Self::Target;
-
-    /// The model, to be changed.
-    fn as_model_mut(&mut self) -> &mut Self::Target;
-
+/// A model inside of others: of [`Experts`](crate::experts::Experts), of a [`Table`](crate::table::Table) or of
+/// [`TargetModels`](crate::targets::TargetModels). For a model of your own, `impl InnerModel for YourModel {}`.
+pub trait InnerModel: CompleteModel + Clone {
     /// This model without rows, with what the evidence of targets `y` (n, p) of rows `x` (n, d) of
     /// these weights (n) chooses; an error for models other than streams of ridge regression.
     fn chosen(
@@ -378,16 +369,4 @@ fn root_of_squares(values: impl Iterator<Item = f64> + Clone) -> f64 {
 fn in_units(values: Array1<f64>) -> Array1<f64> {
     let largest = values.iter().copied().fold(0.0, f64::max);
     if largest > 0.0 { values / largest } else { values }
-}
-
-impl<M: CompleteModel + Clone> AsModel for M {
-    type Target = M;
-
-    fn as_model(&self) -> &M {
-        self
-    }
-
-    fn as_model_mut(&mut self) -> &mut M {
-        self
-    }
 }

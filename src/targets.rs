@@ -12,7 +12,7 @@ use ndarray::{
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::model::{AsModel, Introspection, Merge, Model, PartOrder, Uncertainty};
+use crate::model::{InnerModel, Introspection, Merge, Model, PartOrder, Uncertainty};
 use crate::persist::{Persist, Reader, Writer, load, load_inside};
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_weights, check_width, one_row};
@@ -65,10 +65,10 @@ pub(crate) fn filled<'a>(
     Ok(y.mapv(|value| if value.is_nan() { 0.0 } else { value }).into())
 }
 
-impl<M: AsModel> TargetModels<M> {
+impl<M: InnerModel> TargetModels<M> {
     /// Copies of a model of all targets, or of an untrained one, for this many targets.
     pub fn of(model: &M, n_targets: usize) -> Self {
-        Self { models: vec![model.clone(); n_targets], n_seen: model.as_model().n_seen() }
+        Self { models: vec![model.clone(); n_targets], n_seen: model.n_seen() }
     }
 
     /// The models, one per target.
@@ -84,7 +84,7 @@ impl<M: AsModel> TargetModels<M> {
     }
 
     fn n_outputs_of(&self, c: usize) -> usize {
-        self.models[c].as_model().n_outputs().unwrap_or(1)
+        self.models[c].n_outputs().unwrap_or(1)
     }
 
     /// Targets for model `c`, when missing ones do not count.
@@ -93,21 +93,21 @@ impl<M: AsModel> TargetModels<M> {
     }
 
     /// The column of each target from the answers of its model (n, p).
-    fn columns(&self, n: usize, answer: impl Fn(&M::Target) -> Result<Array2<f64>>) -> Result<Array2<f64>> {
+    fn columns(&self, n: usize, answer: impl Fn(&M) -> Result<Array2<f64>>) -> Result<Array2<f64>> {
         let mut out = Array2::zeros((n, self.models.len()));
         for (c, model) in self.models.iter().enumerate() {
-            if model.as_model().n_outputs().is_some() {
-                out.column_mut(c).assign(&answer(model.as_model())?.column(self.output(c)));
+            if model.n_outputs().is_some() {
+                out.column_mut(c).assign(&answer(model)?.column(self.output(c)));
             }
         }
         Ok(out)
     }
 
     /// Mean over the models of their answers.
-    fn mean(&self, n: usize, answer: impl Fn(&M::Target) -> Result<Array1<f64>>) -> Result<Array1<f64>> {
+    fn mean(&self, n: usize, answer: impl Fn(&M) -> Result<Array1<f64>>) -> Result<Array1<f64>> {
         let mut out = Array1::zeros(n);
         for model in &self.models {
-            out += &answer(model.as_model())?;
+            out += &answer(model)?;
         }
         Ok(out / self.models.len() as f64)
     }
@@ -152,7 +152,7 @@ impl<M: AsModel> TargetModels<M> {
         let targets = self.targets_of(c, y);
         let mut filled = targets.mapv(|value| if value.is_nan() { 0.0 } else { value });
         let lacks = |i: usize| weights[i] > 0.0 && targets.row(i).iter().any(|value| value.is_nan());
-        let model = self.models[c].as_model_mut();
+        let model = &mut self.models[c];
         let mut start = 0;
         while start < x.nrows() {
             let mut end = start + 1;
@@ -213,14 +213,13 @@ impl Answers {
     }
 
     /// Answers of a model that learns none of the rows.
-    fn ask<M: AsModel>(&mut self, model: &M, x: ArrayView2<'_, f64>) -> Result<()> {
-        if model.as_model().n_outputs().is_none() {
+    fn ask<M: InnerModel>(&mut self, model: &M, x: ArrayView2<'_, f64>) -> Result<()> {
+        if model.n_outputs().is_none() {
             return Ok(());
         }
         if let Some((coverage, intervals)) = &mut self.intervals {
-            intervals.assign(&model.as_model().interval(x, *coverage)?);
+            intervals.assign(&model.interval(x, *coverage)?);
         }
-        let model = model.as_model();
         if let Some(predictions) = &mut self.predictions {
             predictions.assign(&model.predict(x)?);
         }
@@ -261,7 +260,7 @@ fn pass_ends(to: &mut ArrayViewMut3<'_, f64>, from: &Array3<f64>, c: usize, outp
     to.index_axis_mut(Axis(1), c).assign(&from.index_axis(Axis(1), output));
 }
 
-impl<M: AsModel> Model for TargetModels<M> {
+impl<M: InnerModel> Model for TargetModels<M> {
     fn check(
         &self,
         x: ArrayView2<'_, f64>,
@@ -276,11 +275,11 @@ impl<M: AsModel> Model for TargetModels<M> {
         self.models
             .iter()
             .enumerate()
-            .try_for_each(|(c, model)| model.as_model().check(x, self.targets_of(c, filled.view()), weights))
+            .try_for_each(|(c, model)| model.check(x, self.targets_of(c, filled.view()), weights))
     }
 
     fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool {
-        self.models.iter().any(|model| model.as_model().can_refuse(weights))
+        self.models.iter().any(|model| model.can_refuse(weights))
     }
 
     fn learn_prequential(
@@ -324,8 +323,8 @@ impl<M: AsModel> Model for TargetModels<M> {
         self.begun()?;
         check_width("out", Some(self.models.len()), out.len())?;
         for (c, model) in self.models.iter().enumerate() {
-            out[c] = match model.as_model().n_outputs() {
-                Some(_) => model.as_model().predict_one(x)?[self.output(c)],
+            out[c] = match model.n_outputs() {
+                Some(_) => model.predict_one(x)?[self.output(c)],
                 None => 0.0,
             };
         }
@@ -337,16 +336,18 @@ impl<M: AsModel> Model for TargetModels<M> {
     }
 
     fn n_features(&self) -> Option<usize> {
-        self.models.iter().find_map(|model| model.as_model().n_features())
+        self.models.iter().find_map(|model| model.n_features())
     }
 
     fn n_outputs(&self) -> Option<usize> {
-        let begun = self.models.iter().any(|model| model.as_model().n_outputs().is_some());
+        let begun = self.models.iter().any(|model| model.n_outputs().is_some());
         begun.then_some(self.models.len())
     }
 }
 
-impl<M: AsModel> Uncertainty for TargetModels<M> {
+impl<M: InnerModel> InnerModel for TargetModels<M> {}
+
+impl<M: InnerModel> Uncertainty for TargetModels<M> {
     fn predict_with_spread(
         &self,
         x: ArrayView2<'_, f64>,
@@ -355,7 +356,7 @@ impl<M: AsModel> Uncertainty for TargetModels<M> {
         let made = self.predict(x)?;
         let mut spreads = self.columns(x.nrows(), |model| Ok(model.predict_with_spread(x, spread)?.1))?;
         for (c, model) in self.models.iter().enumerate() {
-            if model.as_model().n_outputs().is_none() {
+            if model.n_outputs().is_none() {
                 spreads.column_mut(c).fill(f64::INFINITY);
             }
         }
@@ -363,11 +364,11 @@ impl<M: AsModel> Uncertainty for TargetModels<M> {
     }
 
     fn knows_deviation(&self) -> bool {
-        self.models.iter().all(|model| model.as_model().knows_deviation())
+        self.models.iter().all(|model| model.knows_deviation())
     }
 
     fn noise(&self) -> Option<Array1<f64>> {
-        let own = |(c, model): (usize, &M)| Some(model.as_model().noise()?[self.output(c)]);
+        let own = |(c, model): (usize, &M)| Some(model.noise()?[self.output(c)]);
         self.models.iter().enumerate().map(own).collect()
     }
 
@@ -377,17 +378,17 @@ impl<M: AsModel> Uncertainty for TargetModels<M> {
         let line = |(_, _, end): (usize, usize, usize)| [f64::NEG_INFINITY, f64::INFINITY][end];
         let mut out = Array3::from_shape_fn((x.nrows(), self.models.len(), 2), line);
         for (c, model) in self.models.iter().enumerate() {
-            if model.as_model().n_outputs().is_some() {
-                pass_ends(&mut out.view_mut(), &model.as_model().interval(x, coverage)?, c, self.output(c));
+            if model.n_outputs().is_some() {
+                pass_ends(&mut out.view_mut(), &model.interval(x, coverage)?, c, self.output(c));
             }
         }
         Ok(out)
     }
 }
 
-impl<M: AsModel> Introspection for TargetModels<M> {
+impl<M: InnerModel> Introspection for TargetModels<M> {
     fn quality(&self) -> Diagnostics {
-        let all: Vec<_> = self.models.iter().map(|model| model.as_model().quality()).collect();
+        let all: Vec<_> = self.models.iter().map(|model| model.quality()).collect();
         let each = |part: fn(&Diagnostics) -> &Option<Vec<f64>>| {
             let own = all.iter().enumerate().map(|(c, one)| Some(part(one).as_ref()?[self.output(c)]));
             own.collect::<Option<Vec<f64>>>()
@@ -430,8 +431,8 @@ impl<M: AsModel> Introspection for TargetModels<M> {
         self.begun()?;
         let mut out = Array3::zeros((x.nrows(), self.models.len(), x.ncols()));
         for (c, model) in self.models.iter().enumerate() {
-            if model.as_model().n_outputs().is_some() {
-                let own = model.as_model().gradient(x)?;
+            if model.n_outputs().is_some() {
+                let own = model.gradient(x)?;
                 out.index_axis_mut(Axis(1), c).assign(&own.index_axis(Axis(1), self.output(c)));
             }
         }
@@ -451,15 +452,15 @@ impl<M: AsModel> Introspection for TargetModels<M> {
     /// The values of all models, side by side.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         self.begun()?;
-        let begun = self.models.iter().filter(|model| model.as_model().n_outputs().is_some());
-        let parts = begun.map(|model| model.as_model().transform(x)).collect::<Result<Vec<_>>>()?;
+        let begun = self.models.iter().filter(|model| model.n_outputs().is_some());
+        let parts = begun.map(|model| model.transform(x)).collect::<Result<Vec<_>>>()?;
         let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
         Ok(concatenate(Axis(1), &views).unwrap_or_else(|_| unreachable!("as many rows")))
     }
 
     /// The stored points of all models, one model after the other.
     fn dictionary(&self) -> Array2<f64> {
-        let parts = self.models.iter().map(|model| model.as_model().dictionary());
+        let parts = self.models.iter().map(|model| model.dictionary());
         let parts: Vec<_> = parts.filter(|part| part.nrows() > 0).collect();
         let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
         match &views[..] {
@@ -469,17 +470,17 @@ impl<M: AsModel> Introspection for TargetModels<M> {
     }
 
     fn n_stored(&self) -> usize {
-        self.models.iter().map(|model| model.as_model().n_stored()).sum()
+        self.models.iter().map(|model| model.n_stored()).sum()
     }
 
     fn condition(&self) -> Option<f64> {
-        self.models.iter().filter_map(|model| model.as_model().condition()).reduce(f64::max)
+        self.models.iter().filter_map(|model| model.condition()).reduce(f64::max)
     }
 
     fn mixture(&self) -> Option<Array2<f64>> {
         let mut rows = Vec::with_capacity(self.models.len());
         for (c, model) in self.models.iter().enumerate() {
-            rows.push(model.as_model().mixture()?.slice_move(s![self.output(c)..=self.output(c), ..]));
+            rows.push(model.mixture()?.slice_move(s![self.output(c)..=self.output(c), ..]));
         }
         let views: Vec<_> = rows.iter().map(|row| row.view()).collect();
         concatenate(Axis(0), &views).ok()
@@ -487,7 +488,7 @@ impl<M: AsModel> Introspection for TargetModels<M> {
 }
 
 /// The model file contains those of the targets.
-impl<M: AsModel + Persist> Persist for TargetModels<M> {
+impl<M: InnerModel + Persist> Persist for TargetModels<M> {
     fn from_spec(mut spec: Value) -> Result<Self> {
         let count = spec.as_object_mut().and_then(|spec| spec.remove(COUNT));
         let count = count.and_then(|count| count.as_u64()).filter(|count| (2..=MOST).contains(count));
@@ -528,22 +529,22 @@ fn name(c: usize) -> String {
     format!("target.{c}")
 }
 
-impl<M: AsModel + Persist> TargetModels<M> {
+impl<M: InnerModel + Persist> TargetModels<M> {
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         let count = self.models.len();
         for (c, model) in self.models.iter_mut().enumerate() {
             *model = load_inside(from, &name(c), model)?;
-            let (model, broken) = (model.as_model(), |what: &str| Err(Error::file(what)));
+            let (model, broken) = (model, |what: &str| Err(Error::file(what)));
             if model.n_outputs().is_some_and(|outputs| outputs != 1 && outputs != count) {
                 return broken("the model of a target has another number of outputs");
             }
         }
-        let widths: Vec<_> = self.models.iter().filter_map(|model| model.as_model().n_features()).collect();
+        let widths: Vec<_> = self.models.iter().filter_map(|model| model.n_features()).collect();
         if widths.windows(2).any(|pair| pair[0] != pair[1]) {
             return Err(Error::file("the models of its targets have rows of different widths"));
         }
         let [n_seen] = from.counts("n_seen")?;
-        if self.models.iter().any(|model| model.as_model().n_seen() > n_seen) {
+        if self.models.iter().any(|model| model.n_seen() > n_seen) {
             return Err(Error::file("the model of a target has more rows than there are"));
         }
         self.n_seen = n_seen;
@@ -552,7 +553,7 @@ impl<M: AsModel + Persist> TargetModels<M> {
 }
 
 /// Merges the models of each target.
-impl<M: AsModel + Merge> Merge for TargetModels<M> {
+impl<M: InnerModel + Merge> Merge for TargetModels<M> {
     fn has_begun(&self) -> bool {
         self.n_outputs().is_some()
     }

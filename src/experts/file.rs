@@ -2,7 +2,7 @@
 
 use super::{Experts, ExpertsSpec, Member, Mixture};
 use crate::error::{Error, Result};
-use crate::experts::AsExpert;
+use crate::experts::Expert;
 use crate::learner::Loss;
 use crate::model::Model as _;
 use crate::persist::{Persist, Reader, Writer, load, load_inside, parse};
@@ -16,7 +16,7 @@ fn name(expert: usize) -> String {
 }
 
 /// The model file contains those of the experts.
-impl<M: AsExpert + Persist> Persist for Experts<M> {
+impl<M: Expert + Persist> Persist for Experts<M> {
     fn from_spec(spec: serde_json::Value) -> Result<Self> {
         parse::<ExpertsSpec>("model", spec)?.build()
     }
@@ -50,14 +50,14 @@ impl<M: AsExpert + Persist> Persist for Experts<M> {
     }
 }
 
-impl<M: AsExpert + Persist> Experts<M> {
+impl<M: Expert + Persist> Experts<M> {
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         for (e, expert) in self.members.iter_mut().enumerate() {
             expert.model = load_inside(from, &name(e), &expert.model)?;
         }
         self.members = Member::of(std::mem::take(&mut self.members).into_iter().map(|expert| expert.model));
         let state = |expert: &Member<M>| {
-            let model = expert.model.as_model();
+            let model = &expert.model;
             (model.n_seen(), model.n_features(), model.n_outputs())
         };
         let first = state(&self.members[0]);

@@ -16,14 +16,17 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
 pub use crate::online::mixture::MixtureSpec;
 pub(crate) use crate::online::mixture::mean_of;
+use adaptive::AdaptiveExperts;
 pub(crate) use file::KIND;
 pub use spec::ExpertsSpec;
 
+use crate::basis::AsBasis;
+use crate::budget::Budgeted;
 use crate::error::{Error, Result};
-use crate::learner::Loss;
+use crate::learner::{AsLearner, Loss};
 use crate::linalg::with_scratch;
-use crate::model::{AsModel, CompleteModel, Introspection, Model, Uncertainty};
-use crate::stream::{AnyStream, Heads};
+use crate::model::{CompleteModel, InnerModel, Introspection, Model, Uncertainty};
+use crate::stream::{AnyStream, Heads, Stream};
 use crate::threads::try_for_each_block;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::check_width;
@@ -90,8 +93,9 @@ struct Member<M> {
     basis_of: usize,
 }
 
-/// What an expert is: a model, of which a stream can share its basis with others.
-pub trait AsExpert: AsModel {
+/// A model among [`Experts`], of which a stream can share its basis with others. For a model of your own,
+/// `impl Expert for YourModel {}`.
+pub trait Expert: InnerModel {
     /// The stream, if it is one: streams with the same basis share coordinates.
     fn as_stream(&self) -> Option<&AnyStream> {
         None
@@ -103,7 +107,19 @@ pub trait AsExpert: AsModel {
     }
 }
 
-impl<M: CompleteModel + Clone> AsExpert for M {}
+impl<B: AsBasis, L: AsLearner> Expert for Stream<B, L> {}
+
+impl Expert for Budgeted {}
+
+impl Expert for AdaptiveExperts {}
+
+impl<M: Expert> Expert for Experts<M> {}
+
+impl<M: Expert> InnerModel for Experts<M> {}
+
+impl InnerModel for AdaptiveExperts {}
+
+impl InnerModel for Budgeted {}
 
 /// Fills in the answers of a model with a basis of its own.
 fn answer_alone<M: CompleteModel + ?Sized>(
@@ -133,7 +149,7 @@ fn answer_alone<M: CompleteModel + ?Sized>(
     Ok(())
 }
 
-impl<M: AsExpert> Member<M> {
+impl<M: Expert> Member<M> {
     /// Experts from these models.
     fn of(models: impl Iterator<Item = M>) -> Vec<Self> {
         let mut members: Vec<Self> = Vec::new();
@@ -160,7 +176,7 @@ impl<M: AsExpert> Member<M> {
     ) -> Result<()> {
         self.make_room(y.dim());
         let prequential = self.answers.prequential(x.nrows());
-        self.model.as_model_mut().learn_prequential(x, y, weights, prequential, &mut |_| true).map(|_| ())
+        self.model.learn_prequential(x, y, weights, prequential, &mut |_| true).map(|_| ())
     }
 
     fn make_room(&mut self, shape: (usize, usize)) {
@@ -202,7 +218,7 @@ fn by_basis<T>(members: impl Iterator<Item = T>, basis_of: impl Fn(&T) -> usize)
     groups.into_iter().map(|group| group.1).collect()
 }
 
-impl<M: AsExpert> Experts<M> {
+impl<M: Expert> Experts<M> {
     /// Untrained models, at least one, and the aggregation rule.
     pub fn new(models: Vec<M>, mixture: MixtureSpec) -> Result<Self> {
         if models.is_empty() {
@@ -212,7 +228,7 @@ impl<M: AsExpert> Experts<M> {
                 requirement: "at least one model",
             });
         }
-        if models.iter().any(|model| model.as_model().n_seen() > 0) {
+        if models.iter().any(|model| model.n_seen() > 0) {
             return Err(Error::InvalidParameter {
                 name: "experts",
                 value: "one that has learned".into(),
@@ -231,12 +247,7 @@ impl<M: AsExpert> Experts<M> {
 
     /// The experts.
     #[must_use]
-    pub fn models(&self) -> impl ExactSizeIterator<Item = &M::Target> {
-        self.members.iter().map(|expert| expert.model.as_model())
-    }
-
-    /// The [`models`](Self::models) as passed.
-    pub(crate) fn given_models(&self) -> impl Iterator<Item = &M> {
+    pub fn models(&self) -> impl ExactSizeIterator<Item = &M> {
         self.members.iter().map(|expert| &expert.model)
     }
 
@@ -266,7 +277,7 @@ impl<M: AsExpert> Experts<M> {
                     let prequential = answers.prequential_like(x.nrows(), &prequential);
                     match member.model.as_stream() {
                         Some(stream) => heads.push(stream, prequential),
-                        None => answer_alone(member.model.as_model(), x, prequential)?,
+                        None => answer_alone(&member.model, x, prequential)?,
                     }
                 }
                 heads.answer(x)?;
@@ -335,7 +346,7 @@ impl<M: AsExpert> Experts<M> {
     }
 }
 
-impl<M: AsExpert> Model for Experts<M> {
+impl<M: Expert> Model for Experts<M> {
     fn check(
         &self,
         x: ArrayView2<'_, f64>,
@@ -401,7 +412,7 @@ impl<M: AsExpert> Model for Experts<M> {
                 let sharing = || self.counting_with(basis);
                 let made = &mut made[..sharing().count() * outputs];
                 if let Some((_, member)) = sharing().find(|(_, member)| member.model.as_stream().is_none()) {
-                    member.model.as_model().predict_one_into(x, made)?;
+                    member.model.predict_one_into(x, made)?;
                 } else {
                     let streams = sharing().filter_map(|(_, member)| member.model.as_stream());
                     AnyStream::predict_one_together(streams, x, made)?;
@@ -417,19 +428,19 @@ impl<M: AsExpert> Model for Experts<M> {
     }
 
     fn n_seen(&self) -> u64 {
-        self.members[0].model.as_model().n_seen()
+        self.members[0].model.n_seen()
     }
 
     fn n_features(&self) -> Option<usize> {
-        self.members[0].model.as_model().n_features()
+        self.members[0].model.n_features()
     }
 
     fn n_outputs(&self) -> Option<usize> {
-        self.members[0].model.as_model().n_outputs()
+        self.members[0].model.n_outputs()
     }
 }
 
-impl<M: AsExpert> Uncertainty for Experts<M> {
+impl<M: Expert> Uncertainty for Experts<M> {
     fn predict_with_spread(
         &self,
         x: ArrayView2<'_, f64>,
@@ -450,7 +461,7 @@ impl<M: AsExpert> Uncertainty for Experts<M> {
     }
 }
 
-impl<M: AsExpert> Introspection for Experts<M> {
+impl<M: Expert> Introspection for Experts<M> {
     fn quality(&self) -> Diagnostics {
         Diagnostics { n_stored: self.n_stored(), ..Diagnostics::of(&self.calibration) }
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Experts, MixtureSpec};
 use crate::error::{Result, in_range};
-use crate::experts::AsExpert;
+use crate::experts::Expert;
 use crate::persist::Persist;
 
 /// A list of models as [`AnyModel`](crate::any::AnyModel) reads them, and the aggregation rule.
@@ -42,7 +42,7 @@ fn count(spec: &serde_json::Value) -> usize {
 
 impl ExpertsSpec {
     /// Untrained experts, with all parameters validated.
-    pub fn build<M: AsExpert + Persist>(self) -> Result<Experts<M>> {
+    pub fn build<M: Expert + Persist>(self) -> Result<Experts<M>> {
         let count = self.experts.iter().map(count).sum::<usize>();
         in_range("experts", format!("{count} of them"), count <= MOST, "at most 1,000 models")?;
         Experts::new(self.experts.into_iter().map(M::from_spec).collect::<Result<_>>()?, self.mixture)

@@ -3,7 +3,7 @@
 use ndarray::{ArrayView1, ArrayView2};
 
 use super::{Experts, Member, Mixture};
-use crate::experts::AsExpert;
+use crate::experts::Expert;
 use crate::uncertainty::{Calibration, Prequential};
 use crate::validate::one_row;
 
@@ -28,7 +28,7 @@ impl<M> UndoLog<M> {
     }
 }
 
-impl<M: AsExpert> Experts<M> {
+impl<M: Expert> Experts<M> {
     /// Prepares for a row that may have to be undone.
     pub(super) fn open_undo_log(&mut self) {
         let undo_log = &mut self.undo_log;

@@ -303,7 +303,7 @@ impl<'a> Subject<'a> {
         match self.inner {
             AnyModel::Experts(experts) => {
                 let shares = self.inner.mixture()?;
-                let models = experts.given_models().enumerate();
+                let models = experts.models().enumerate();
                 let counting = models.filter(|(e, _)| shares.column(*e).iter().any(|share| *share > 0.0));
                 counting.map(|(e, model)| part(model, players, shares.column(e).to_vec())).collect()
             }

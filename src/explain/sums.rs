@@ -33,7 +33,7 @@ pub fn kernel_sums(model: &AnyModel) -> Option<Vec<KernelSum>> {
         AnyModel::Table(table) => kernel_sums(table.model()),
         AnyModel::Experts(experts) => {
             let shares = model.mixture()?;
-            let models = experts.given_models().enumerate();
+            let models = experts.models().enumerate();
             let counting = models.filter(|(e, _)| shares.column(*e).iter().any(|share| *share > 0.0));
             counting.map(|(e, model)| one_sum(model, shares.column(e).to_vec())).collect()
         }

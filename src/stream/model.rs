@@ -11,7 +11,7 @@ use crate::basis::{
 use crate::error::{Error, Result};
 use crate::learner::{AnyLearner, AsLearner, Learner as _, LearnerLimits as _, LearnerUncertainty as _};
 use crate::linalg::{BLOCK, Coordinates, Panel, with_scratch, write_array};
-use crate::model::{Introspection, Model, Uncertainty};
+use crate::model::{InnerModel, Introspection, Model, Uncertainty};
 use crate::threads::ask_each_block;
 use crate::uncertainty::{Calibration, Diagnostics, Errors, Prequential, Spread};
 use crate::validate::{check_labels, check_lengths, check_targets, check_weights, check_width, one_row};
@@ -282,6 +282,8 @@ impl<B: AsBasis, L: AsLearner> Introspection for Stream<B, L> {
         self.basis.as_basis().condition()
     }
 }
+
+impl<B: AsBasis, L: AsLearner> InnerModel for Stream<B, L> {}
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     /// Whether no further point can be stored.

@@ -5,7 +5,7 @@ use ndarray::{ArrayView1, ArrayView2};
 use super::sample::Sample;
 use super::{Choice, Encoder, Labels, Table, TableSpec};
 use crate::error::{Error, Result};
-use crate::model::{AsModel, Model as _};
+use crate::model::{InnerModel, Model as _};
 use crate::online::winsorizer::{Limits, WinsorizerParams};
 use crate::persist::{Persist, Reader, Writer, load, load_inside, parse};
 use crate::validate::{check_targets, check_weights};
@@ -14,7 +14,7 @@ pub(crate) const KIND: &str = "table";
 
 impl TableSpec {
     /// A table without rows, with validated parameters.
-    pub fn build<M: AsModel + Persist>(self) -> Result<Table<M>> {
+    pub fn build<M: InnerModel + Persist>(self) -> Result<Table<M>> {
         if self.model.get("model").is_some() {
             return Err(Error::Specification { part: "model", reason: "a table inside a table".into() });
         }
@@ -29,7 +29,7 @@ impl TableSpec {
 }
 
 /// The file of the inner model is an array of the table's file.
-impl<M: AsModel + Persist> Persist for Table<M> {
+impl<M: InnerModel + Persist> Persist for Table<M> {
     fn from_spec(spec: serde_json::Value) -> Result<Self> {
         parse::<TableSpec>("model", spec)?.build()
     }
@@ -82,7 +82,7 @@ impl<M: AsModel + Persist> Persist for Table<M> {
             if let Some(labels) = &mut table.labels {
                 labels.read(from)?;
             }
-            if table.model.as_model().n_outputs().is_some() {
+            if table.model.n_outputs().is_some() {
                 if let Some(encoder) = &mut table.encoder {
                     encoder.read(from)?;
                 }
@@ -95,7 +95,7 @@ impl<M: AsModel + Persist> Persist for Table<M> {
     }
 }
 
-impl<M: AsModel + Persist> Choice<M> {
+impl<M: InnerModel + Persist> Choice<M> {
     /// The model of a table's file, which is the one given but for what is chosen.
     fn read(&self, from: &Reader<'_>) -> Result<M> {
         let (model, _) = M::from_bytes(from.bytes("model")?)?;
@@ -113,13 +113,13 @@ impl<M: AsModel + Persist> Choice<M> {
     }
 }
 
-impl<M: AsModel> Table<M> {
+impl<M: InnerModel> Table<M> {
     fn read_warm_up(&mut self, from: &Reader<'_>) -> Result<()> {
         self.settled = from.has("columns.settled") && from.counts("columns.settled")? != [0];
         if self.settled {
             self.warm_up = None;
         }
-        let model = self.model.as_model();
+        let model = &self.model;
         let (n_seen, outputs) = (model.n_seen(), model.n_outputs());
         if let (Some(encoder), Some(warm_up)) = (&self.encoder, &self.warm_up)
             && let (Some(cells), Some(outputs)) = (encoder.n_cells(), outputs)
@@ -144,7 +144,7 @@ impl<M: AsModel> Table<M> {
     }
 
     fn read_limits(&mut self, from: &Reader<'_>) -> Result<()> {
-        if let (Some(limits), Some(outputs)) = (&mut self.limits, self.model.as_model().n_outputs()) {
+        if let (Some(limits), Some(outputs)) = (&mut self.limits, self.model.n_outputs()) {
             *limits = Limits::read(outputs, WinsorizerParams::default(), from)?;
         }
         Ok(())
@@ -152,7 +152,7 @@ impl<M: AsModel> Table<M> {
 
     /// Refuses a table whose parts do not agree.
     pub(super) fn check_parts(&self) -> Result<()> {
-        let model = self.model.as_model();
+        let model = &self.model;
         if let Some(labels) = &self.labels {
             let counts = labels.counts();
             if counts.len() != labels.classes().len()

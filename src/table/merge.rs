@@ -2,10 +2,10 @@
 
 use super::{ClassWeights, Link, Table};
 use crate::error::{Error, Result};
-use crate::model::{AsModel, Merge, Model as _, PartOrder};
+use crate::model::{InnerModel, Merge, Model as _, PartOrder};
 use crate::validate::check_alike;
 
-impl<M: AsModel + Merge> Merge for Table<M> {
+impl<M: InnerModel + Merge> Merge for Table<M> {
     fn has_begun(&self) -> bool {
         self.n_outputs().is_some()
     }
@@ -58,7 +58,7 @@ impl<M: AsModel + Merge> Merge for Table<M> {
     }
 }
 
-impl<M: AsModel> Table<M> {
+impl<M: InnerModel> Table<M> {
     /// Refuses class weights and probabilities that depend on the order of the rows.
     fn check_labels_add(&self) -> Result<()> {
         match &self.labels {

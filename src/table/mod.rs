@@ -29,7 +29,7 @@ pub use spec::TableSpec;
 pub use time::TimePart;
 
 use crate::error::{Error, Result};
-use crate::model::{AsModel, Evidence, Model as _};
+use crate::model::{Evidence, InnerModel, Model as _};
 use crate::online::warm_up::WarmUp;
 use crate::online::winsorizer::{Limits, WinsorizerParams};
 use crate::uncertainty::Calibration;
@@ -109,10 +109,10 @@ pub struct Table<M> {
     limits: Option<Limits>,
 }
 
-impl<M: AsModel> Table<M> {
+impl<M: InnerModel> Table<M> {
     /// A table without rows, around a model that has learned nothing.
     pub fn new(model: M, encoder: Option<Encoder>, labels: Option<Labels>) -> Result<Self> {
-        if model.as_model().n_seen() > 0 {
+        if model.n_seen() > 0 {
             return Err(Error::InvalidParameter {
                 name: "model",
                 value: "one that has learned".into(),
@@ -219,7 +219,7 @@ impl<M: AsModel> Table<M> {
     /// more one each, of which the largest decides. For numbers, the predictions.
     pub fn outputs(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         self.check_asked(x)?;
-        let mut outputs = self.ask(x, |rows| self.model.as_model().predict(rows))?;
+        let mut outputs = self.ask(x, |rows| self.model.predict(rows))?;
         if let Some(labels) = &self.labels {
             outputs.rows_mut().into_iter().for_each(|row| labels.calibrate(row));
         }

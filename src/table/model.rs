@@ -12,19 +12,17 @@ use super::{BLOCK, Encoder, Labels, Table};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::linalg::with_scratch;
-use crate::model::{AsModel, Introspection, Model, Uncertainty};
+use crate::model::{InnerModel, Introspection, Model, Uncertainty};
 use crate::online::warm_up::WarmUp;
 use crate::random;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
 
-impl<M: AsModel> Table<M> {
+impl<M: InnerModel> Table<M> {
     /// Outputs of one row: those of the classes, or the predictions if targets are numbers. `out`
     /// has a place for each output of the inner model.
     pub fn outputs_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
-        with_features(self.encoder.as_ref(), x, |features| {
-            self.model.as_model().predict_one_into(features, out)
-        })?;
+        with_features(self.encoder.as_ref(), x, |features| self.model.predict_one_into(features, out))?;
         if let Some(labels) = &self.labels {
             labels.calibrate(ArrayViewMut1::from(out));
         }
@@ -111,7 +109,7 @@ impl<M: AsModel> Table<M> {
         let Some(labels) = &mut self.labels else {
             return self.learn_numbers(features.view(), y, weights, prequential, should_continue);
         };
-        let model = self.model.as_model_mut();
+        let model = &mut self.model;
         let (signs, weights) = (labels.signs(y), labels.weights(y, weights));
         let weights = weights.as_ref().map(|weights| weights.view());
         let mut outputs = Array2::zeros(signs.raw_dim());
@@ -318,7 +316,7 @@ impl<M: AsModel> Table<M> {
     fn check_y(&self, y: ArrayView2<'_, f64>) -> Result<()> {
         match &self.labels {
             Some(labels) => labels.check(y),
-            None => check_targets(self.model.as_model().n_outputs(), y),
+            None => check_targets(self.model.n_outputs(), y),
         }
     }
 
@@ -354,7 +352,7 @@ impl<M: AsModel> Table<M> {
                 Cow::Borrowed(encoder) => encoder.encode(x),
             });
             let features = encoded.as_ref().map_or(x, |features| features.view());
-            let checked = self.model.as_model().check(features, targets, weights);
+            let checked = self.model.check(features, targets, weights);
             let located = |error| match &self.encoder {
                 Some(encoder) => encoder.of_cell(x, error),
                 None => error,
@@ -384,7 +382,7 @@ fn with_features<T>(
     })
 }
 
-impl<M: AsModel> Model for Table<M> {
+impl<M: InnerModel> Model for Table<M> {
     fn check(
         &self,
         x: ArrayView2<'_, f64>,
@@ -404,11 +402,11 @@ impl<M: AsModel> Model for Table<M> {
         if !self.is_settled() {
             return true;
         }
-        let Some(labels) = &self.labels else { return self.model.as_model().can_refuse(weights) };
+        let Some(labels) = &self.labels else { return self.model.can_refuse(weights) };
         let rows = weights.map_or(BLOCK, |weights| weights.len());
         let own = weights.map_or(1.0, |weights| weights.iter().copied().fold(0.0, f64::max));
         let largest = [own * labels.largest_weight(rows)];
-        self.model.as_model().can_refuse(Some(ArrayView1::from(&largest)))
+        self.model.can_refuse(Some(ArrayView1::from(&largest)))
     }
 
     /// In the warm-up, rows are learned up to the next refit, then all rows again. A call that is
@@ -489,7 +487,7 @@ impl<M: AsModel> Model for Table<M> {
             return self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ());
         }
         with_features(self.encoder.as_ref(), x, |features| {
-            let model = self.model.as_model_mut();
+            let model = &mut self.model;
             let Some(labels) = &mut self.labels else {
                 return winsorizing::learn_one(model, self.limits.as_mut(), features, y);
             };
@@ -541,21 +539,23 @@ impl<M: AsModel> Model for Table<M> {
     fn n_seen(&self) -> u64 {
         let refitted = self.sample.as_ref().and_then(|sample| sample.refitted);
         // Rows that the model did not learn again.
-        self.model.as_model().n_seen().saturating_add(refitted.map_or(0, |[seen, learned]| seen - learned))
+        self.model.n_seen().saturating_add(refitted.map_or(0, |[seen, learned]| seen - learned))
     }
 
     /// Cells of a row; `None` before the first.
     fn n_features(&self) -> Option<usize> {
-        self.encoder.as_ref().map_or_else(|| self.model.as_model().n_features(), Encoder::n_cells)
+        self.encoder.as_ref().map_or_else(|| self.model.n_features(), Encoder::n_cells)
     }
 
     fn n_outputs(&self) -> Option<usize> {
-        let outputs = self.model.as_model().n_outputs()?;
+        let outputs = self.model.n_outputs()?;
         Some(if self.labels.is_some() { 1 } else { outputs })
     }
 }
 
-impl<M: AsModel> Uncertainty for Table<M> {
+impl<M: InnerModel> InnerModel for Table<M> {}
+
+impl<M: InnerModel> Uncertainty for Table<M> {
     fn predict_with_spread(
         &self,
         x: ArrayView2<'_, f64>,
@@ -566,7 +566,7 @@ impl<M: AsModel> Uncertainty for Table<M> {
             return Err(Error::NoDeviation);
         }
         let both = self.ask(x, |rows| {
-            let (predictions, spreads) = self.model.as_model().predict_with_spread(rows, spread)?;
+            let (predictions, spreads) = self.model.predict_with_spread(rows, spread)?;
             let both = concatenate(Axis(1), &[predictions.view(), spreads.view()]);
             Ok(both.unwrap_or_else(|_| unreachable!("as many rows")))
         })?;
@@ -575,28 +575,28 @@ impl<M: AsModel> Uncertainty for Table<M> {
     }
 
     fn knows_deviation(&self) -> bool {
-        self.labels.is_none() && self.model.as_model().knows_deviation()
+        self.labels.is_none() && self.model.knows_deviation()
     }
 
     fn noise(&self) -> Option<Array1<f64>> {
-        self.model.as_model().noise().filter(|_| self.labels.is_none())
+        self.model.noise().filter(|_| self.labels.is_none())
     }
 
     fn calibration(&self) -> Option<&Calibration> {
-        self.model.as_model().calibration().filter(|_| self.labels.is_none())
+        self.model.calibration().filter(|_| self.labels.is_none())
     }
 }
 
-impl<M: AsModel> Introspection for Table<M> {
+impl<M: InnerModel> Introspection for Table<M> {
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         self.check_asked(x)?;
-        let column = self.ask(x, |rows| Ok(self.model.as_model().novelty(rows)?.insert_axis(Axis(1))))?;
+        let column = self.ask(x, |rows| Ok(self.model.novelty(rows)?.insert_axis(Axis(1))))?;
         Ok(column.index_axis_move(Axis(1), 0))
     }
 
     fn quality(&self) -> Diagnostics {
         let moved_columns = self.moved_columns();
-        let inside = Diagnostics { moved_columns, ..self.model.as_model().quality() };
+        let inside = Diagnostics { moved_columns, ..self.model.quality() };
         match &self.labels {
             Some(labels) => labels.diagnostics(inside),
             None => inside,
@@ -605,22 +605,22 @@ impl<M: AsModel> Introspection for Table<M> {
 
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         self.check_asked(x)?;
-        self.ask(x, |rows| self.model.as_model().transform(rows))
+        self.ask(x, |rows| self.model.transform(rows))
     }
 
     /// With respect to cells; categories, booleans and times have no derivative.
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         self.check_asked(x)?;
-        let Some(encoder) = &self.encoder else { return self.model.as_model().gradient(x) };
+        let Some(encoder) = &self.encoder else { return self.model.gradient(x) };
         let slopes = encoder.slopes(x).ok_or(Error::NoGradient)?;
-        let features = self.model.as_model().gradient(encoder.encode(x).view())?;
+        let features = self.model.gradient(encoder.encode(x).view())?;
         Ok(features.select(Axis(2), &encoder.first_features()) * &slopes.insert_axis(Axis(1)))
     }
 
     /// The importances of the inner model, summed over the features of each column: they do not
     /// depend on its scale.
     fn importances(&self) -> Result<Array1<f64>> {
-        let inside = self.model.as_model().importances()?;
+        let inside = self.model.importances()?;
         Ok(self
             .encoder
             .as_ref()
@@ -629,18 +629,18 @@ impl<M: AsModel> Introspection for Table<M> {
 
     /// The stored points, as features.
     fn dictionary(&self) -> Array2<f64> {
-        self.model.as_model().dictionary()
+        self.model.dictionary()
     }
 
     fn n_stored(&self) -> usize {
-        self.model.as_model().n_stored()
+        self.model.n_stored()
     }
 
     fn condition(&self) -> Option<f64> {
-        self.model.as_model().condition()
+        self.model.condition()
     }
 
     fn mixture(&self) -> Option<Array2<f64>> {
-        self.model.as_model().mixture()
+        self.model.mixture()
     }
 }

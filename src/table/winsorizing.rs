@@ -6,7 +6,7 @@ use super::Table;
 use crate::error::Result;
 use crate::interrupt::unwatched;
 use crate::linalg::with_scratch;
-use crate::model::{AsModel, CompleteModel, Model as _};
+use crate::model::{CompleteModel, InnerModel};
 use crate::online::winsorizer::Limits;
 use crate::uncertainty::Prequential;
 
@@ -18,7 +18,7 @@ pub(super) struct Learned {
     pub winsorized: Option<Array2<f64>>,
 }
 
-impl<M: AsModel> Table<M> {
+impl<M: InnerModel> Table<M> {
     /// Whether no target of a row has to be checked.
     pub(super) fn are_ordinary(&self, y: &[f64]) -> bool {
         self.limits.as_ref().is_none_or(|limits| limits.are_ordinary(y))
@@ -35,7 +35,7 @@ impl<M: AsModel> Table<M> {
         should_continue: &mut dyn FnMut(usize) -> bool,
     ) -> Result<Learned> {
         let Some(limits) = self.limits.as_mut().filter(|limits| limits.are_known()) else {
-            let model = self.model.as_model_mut();
+            let model = &mut self.model;
             let rows = model.learn_prequential(features, y, weights, prequential, should_continue)?;
             return Ok(Learned { rows, winsorized: None });
         };
@@ -43,8 +43,7 @@ impl<M: AsModel> Table<M> {
         let counted = weights.map(|weights| weights.mapv(|weight| f64::from(weight > 0.0)));
         let counted = counted.as_ref().map(|counted| counted.view());
         let splits = limits.first_extraordinary(y, counted).is_some() && y.nrows() > 1;
-        let before = (splits && self.model.as_model().can_refuse(weights))
-            .then(|| (self.model.clone(), limits.clone()));
+        let before = (splits && self.model.can_refuse(weights)).then(|| (self.model.clone(), limits.clone()));
         let mut own = prequential.predictions.is_none().then(|| Array2::zeros(y.dim()));
         let (mut done, mut winsorized) = (0, None::<Array2<f64>>);
         while done < y.nrows() {
@@ -54,7 +53,7 @@ impl<M: AsModel> Table<M> {
             let end = done + first.map_or(rest.nrows(), |first| first.max(1));
             let rows = s![done..end, ..];
             let x = features.slice(rows);
-            let model = self.model.as_model_mut();
+            let model = &mut self.model;
             let (mut made, mut target) = (None, None);
             if first == Some(0) {
                 made = match model.n_outputs() {

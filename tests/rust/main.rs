@@ -6,6 +6,7 @@ mod control;
 mod dynamics;
 mod experts;
 mod files;
+mod generic;
 mod koopman;
 mod labels;
 mod merge;
