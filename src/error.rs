@@ -491,9 +491,35 @@ pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<f64> {
 /// What is wrong with a specification, without names of Rust's types.
 fn in_words(reason: &str) -> String {
     let counts = ["usize", "u64", "u32", "u8"].map(|name| (name, "a whole number from 0 up"));
-    let numbers = [("i64", "a whole number"), ("f64", "a number")];
-    counts.into_iter().chain(numbers).fold(reason.to_owned(), |text, (name, words)| {
+    let others = [("i64", "a whole number"), ("f64", "a number"), ("a sequence", "a list")];
+    let reason = without_type_names(reason)
+        .replace("type: sequence", "type: list")
+        .replace("type: map", "type: object");
+    counts.into_iter().chain(others).fold(reason, |text, (name, words)| {
         text.replace(&format!("expected {name}"), &format!("expected {words}"))
+    })
+}
+
+/// The reason with what a value has to be instead of the name of its type.
+fn without_type_names(reason: &str) -> String {
+    let kinds = [
+        ("internally tagged enum ", r#"an object with its "type", such as {"type": ...}"#),
+        ("struct variant ", r#"an object of named values, such as {"name": ...}"#),
+        ("struct ", r#"an object of named values, such as {"name": ...}"#),
+        ("enum ", r#"a name, or an object such as {"name": ...}"#),
+    ];
+    kinds.into_iter().fold(reason.to_owned(), |text, (kind, words)| {
+        let Some((before, name)) = text.split_once(&format!("expected {kind}")) else { return text };
+        let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let rest = name.trim_start_matches(is_of_name);
+        // The number of values in a list that stands for the object.
+        let rest = rest.strip_prefix(" with ").map_or(rest, |count| {
+            count
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .trim_start_matches(" elements")
+                .trim_start_matches(" element")
+        });
+        format!("{before}expected {words}{rest}")
     })
 }
 

@@ -59,7 +59,8 @@
 //!
 //! The guide is `docs/rust.md`: tables, files shared with Python, many readers, a service.
 //!
-//! Arrays are [`ndarray`]'s, which is part of what this crate has to offer: `kernelstream::ndarray`.
+//! Arrays are [`ndarray`]'s, and matrices inside are [`faer`]'s. Both are part of the interface, and re-exported:
+//! `kernelstream::ndarray` and `kernelstream::faer` are always of the version that this crate takes.
 //!
 //! Features, both on by default. A device or a browser goes without (`default-features = false`); whatever is
 //! learned and predicted is the same to the bit.
@@ -79,6 +80,8 @@
 //! - Wen, Zhang, Wei, Hou, Li and Zhang, "Fast second-order online kernel learning through incremental
 //!   matrix sketching and decomposition", 2024;
 //! - Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004.
+
+#![deny(missing_debug_implementations)]
 
 pub mod any;
 pub mod basis;
@@ -110,7 +113,7 @@ mod scale;
 mod trees;
 mod validate;
 
-pub use ndarray;
+pub use {faer, ndarray};
 
 pub use any::AnyModel;
 pub use error::{Error, Result};

@@ -1,5 +1,7 @@
 //! The interface of all models.
 
+use std::fmt::{self, Formatter};
+
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis};
 
 use serde::{Deserialize, Serialize};
@@ -160,7 +162,7 @@ pub trait Uncertainty: Model {
         let (predictions, spreads) = self.predict_with_spread(x, Spread::Interval)?;
         let calibration = self.calibration().ok_or(Error::NoDeviation)?;
         let (n, p) = predictions.dim();
-        let widths: Vec<_> = (0..p).map(|c| calibration.half_width(c, coverage)).collect();
+        let widths: Vec<_> = (0..p).map(|c| calibration.half_width_of(c, coverage)).collect();
         let mut out = Array3::zeros((n, p, 2));
         for ((i, c), prediction) in predictions.indexed_iter() {
             let (low, high) = calibration.interval_within(c, widths[c], *prediction, spreads[(i, c)]);
@@ -329,6 +331,16 @@ pub trait InnerModel: CompleteModel + Clone {
     fn is_spoiled_by_outliers(&self) -> bool {
         false
     }
+}
+
+/// The `Debug` output of a model: its sizes, not its arrays.
+pub(crate) fn sizes<M: Introspection + ?Sized>(name: &str, model: &M, f: &mut Formatter<'_>) -> fmt::Result {
+    f.debug_struct(name)
+        .field("n_seen", &model.n_seen())
+        .field("n_features", &model.n_features())
+        .field("n_outputs", &model.n_outputs())
+        .field("n_stored", &model.n_stored())
+        .finish_non_exhaustive()
 }
 
 /// The error of models that the evidence cannot choose for.

@@ -12,7 +12,7 @@ use ndarray::{
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::model::{InnerModel, Introspection, Merge, Model, PartOrder, Uncertainty};
+use crate::model::{InnerModel, Introspection, Merge, Model, PartOrder, Uncertainty, sizes};
 use crate::persist::{Persist, Reader, Writer, load, load_inside};
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_weights, check_width, one_row};
@@ -346,6 +346,12 @@ impl<M: InnerModel> Model for TargetModels<M> {
 }
 
 impl<M: InnerModel> InnerModel for TargetModels<M> {}
+
+impl<M: InnerModel> std::fmt::Debug for TargetModels<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        sizes("TargetModels", self, f)
+    }
+}
 
 impl<M: InnerModel> Uncertainty for TargetModels<M> {
     fn predict_with_spread(

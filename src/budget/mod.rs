@@ -33,7 +33,7 @@ pub use spec::{
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::linalg::Panel;
-use crate::model::{Introspection, Model, Uncertainty};
+use crate::model::{Introspection, Model, Uncertainty, sizes};
 use crate::uncertainty::{Calibration, Diagnostics, Errors, LearnedRows, Prequential, Spread};
 use crate::validate::{check_lengths, check_rows, check_targets, check_weights, check_width, one_row};
 use rule::StepRule;
@@ -66,7 +66,7 @@ use sum::{Round, Sum};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Budgeted {
     kernel: KernelSpec,
     spec: BudgetSpec,
@@ -169,6 +169,12 @@ impl Budgeted {
             Some(sum) => check_rows(sum.kernel(), "X", x),
             None => check_rows(&self.kernel.resolve(x.ncols())?, "X", x),
         }
+    }
+}
+
+impl std::fmt::Debug for Budgeted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        sizes("Budgeted", self, f)
     }
 }
 

@@ -88,7 +88,7 @@ use states::spikes::Spikes;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Dynamics {
     spec: DynamicsSpec,
     operator: Koopman,
@@ -257,6 +257,17 @@ impl Dynamics {
         }
         let units = self.units.after(x, next);
         self.operator.check_pairs(units.scaled(x).view(), units.scaled(next).view())
+    }
+}
+
+impl std::fmt::Debug for Dynamics {
+    /// Its sizes, not its arrays.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dynamics")
+            .field("n_features", &self.n_features())
+            .field("horizons", &self.spec.horizons)
+            .field("operator", &self.operator)
+            .finish_non_exhaustive()
     }
 }
 

@@ -62,7 +62,7 @@ impl Answers {
     pub fn prequential_like(&mut self, n: usize, asked: &Prequential<'_>) -> Prequential<'_> {
         let prequential = self.prequential(n);
         Prequential {
-            predictions: prequential.predictions.filter(|_| !asked.asks_nothing()),
+            predictions: prequential.predictions.filter(|_| asked.wants_outputs()),
             deviations: prequential.deviations.filter(|_| asked.deviations.is_some()),
             spreads: prequential.spreads.filter(|_| asked.spreads.is_some()),
             novelties: prequential.novelties.filter(|_| asked.wants_novelty()),

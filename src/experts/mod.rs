@@ -25,7 +25,7 @@ use crate::budget::Budgeted;
 use crate::error::{Error, Result};
 use crate::learner::{AsLearner, Loss};
 use crate::linalg::with_scratch;
-use crate::model::{CompleteModel, InnerModel, Introspection, Model, Uncertainty};
+use crate::model::{CompleteModel, InnerModel, Introspection, Model, Uncertainty, sizes};
 use crate::stream::{AnyStream, Heads, Stream};
 use crate::threads::try_for_each_block;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
@@ -343,6 +343,18 @@ impl<M: Expert> Experts<M> {
                 Err(error)
             }
         }
+    }
+}
+
+impl<M: Expert> std::fmt::Debug for Experts<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        sizes("Experts", self, f)
+    }
+}
+
+impl std::fmt::Debug for AdaptiveExperts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        sizes("AdaptiveExperts", self, f)
     }
 }
 

@@ -256,6 +256,9 @@ pub(crate) fn finite(out: Array3<f64>, steps: &[usize]) -> Result<Array3<f64>> {
 
 /// `matrix^by weights`: by repeated products, or by squaring if that takes fewer operations.
 fn advance(matrix: &Mat<f64>, weights: Mat<f64>, by: usize) -> Result<Mat<f64>> {
+    if weights.ncols() == 0 {
+        return Ok(weights);
+    }
     let (m, p) = (matrix.nrows() as f64, weights.ncols() as f64);
     if by as f64 * p <= 2.0 * m * (by as f64 + 1.0).log2() {
         return (0..by).try_fold(weights, |weights, _| {

@@ -71,7 +71,7 @@ pub(super) struct Tail {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Koopman {
     pub(super) spec: KoopmanSpec,
     pub(super) operator: Operator,
@@ -110,6 +110,18 @@ pub(super) fn kept<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> R
 
 /// Heaviest pair: rounding makes learners fail on heavier ones that otherwise never do.
 const HEAVIEST: f64 = 100.0;
+
+impl std::fmt::Debug for Koopman {
+    /// Its sizes, not its arrays.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Koopman")
+            .field("n_seen", &self.n_seen())
+            .field("n_features", &self.n_features())
+            .field("n_controls", &self.n_controls())
+            .field("n_stored", &self.n_stored())
+            .finish_non_exhaustive()
+    }
+}
 
 impl Koopman {
     /// Initial state, with all parameters validated.

@@ -10,7 +10,7 @@ use faer::linalg::solvers::Solve as _;
 use faer::{Mat, MatRef, Par, Spec, c64};
 
 use super::products::{complex_product, product, real_times_complex};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, in_range};
 use crate::interrupt::aside;
 use crate::linalg::spanned;
 
@@ -139,6 +139,7 @@ impl Spectrum {
     /// The functionals dual to the first `k` eigenfunctions, as rows (k, m): applied to the
     /// coordinates of a function of their span, they give its components. `k` parts no pair.
     pub fn duals(self: &Arc<Self>, k: usize) -> Result<Mat<c64>> {
+        in_range("k", k, k <= self.values.len(), "at most the number of eigenvalues")?;
         let spectrum = Arc::clone(self);
         aside(move || spectrum.solve_duals(k))?
     }

@@ -6,7 +6,7 @@ use crate::error::{Result, not_negative, positive};
 
 /// Step of a gradient learner as a function of the round `t = 1, 2, ...`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Schedule {
     /// `step`

@@ -6,7 +6,7 @@ use super::{GaussNewtonSpec, GradientSpec, InterpolationSpec, Loss, OnlineNewton
 
 /// A learner and its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum LearnerSpec {
     /// See [`Ridge`](super::Ridge).

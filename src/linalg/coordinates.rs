@@ -22,7 +22,7 @@ pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Coordinates) -> T) -> T {
 /// The coordinates of one point, padded with zeros to whole groups of lanes.
 ///
 /// Allocated once and reused for every row.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Coordinates {
     values: Lanes,
     len: usize,
@@ -42,6 +42,12 @@ impl Scratch {
     /// One more vector, and scratch for its computation.
     pub(crate) fn nested(&mut self) -> (&mut Vec<f64>, &mut Self) {
         (&mut self.third, self.inner.get_or_insert_default())
+    }
+}
+
+impl std::fmt::Debug for Coordinates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Coordinates").field(&self.as_slice()).finish()
     }
 }
 

@@ -11,7 +11,7 @@ use super::loops::{self, LANES, padded};
 /// Columns are contiguous and padded with zeros to a multiple of [`LANES`], and so is their
 /// number, so that loops need no remainders. Appending a row or a column costs its own length,
 /// amortised: storage grows geometrically, up to what is expected, and nothing is copied between growths.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Panel {
     data: Lanes,
     rows: usize,
@@ -20,6 +20,13 @@ pub struct Panel {
     stride: usize,
     /// Expected number of rows, and of columns if the matrix is square; 0 if unknown.
     most: usize,
+}
+
+impl std::fmt::Debug for Panel {
+    /// Its size, not its entries.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Panel({} x {})", self.rows, self.cols)
+    }
 }
 
 impl Panel {
@@ -99,15 +106,24 @@ impl Panel {
         self.data[j * self.stride + i] = value;
     }
 
-    /// Writes row `i`.
-    pub(crate) fn set_row(&mut self, i: usize, values: &[f64]) {
+    /// Writes row `i`, from its first column on.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row, or there are more values than columns.
+    pub fn set_row(&mut self, i: usize, values: &[f64]) {
+        assert!(i < self.rows && values.len() <= self.cols, "row outside the panel");
         for (column, value) in self.data.chunks_exact_mut(self.stride.max(1)).zip(values) {
             column[i] = *value;
         }
     }
 
     /// Row `i`.
-    pub(crate) fn row(&self, i: usize) -> impl Iterator<Item = f64> {
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub fn row(&self, i: usize) -> impl Iterator<Item = f64> {
         self.data.chunks_exact(self.stride.max(1)).take(self.cols).map(move |column| column[i])
     }
 
@@ -172,15 +188,15 @@ impl Panel {
     }
 
     /// A matrix of zeros of another size, in the same memory if that is enough.
-    pub(crate) fn reset(&mut self, rows: usize, cols: usize) {
+    pub fn reset(&mut self, rows: usize, cols: usize) {
         (self.rows, self.cols, self.stride) = (rows, cols, padded(rows));
         self.data.clear();
         self.data.resize(self.stride * padded(cols));
     }
 
-    /// A matrix of another size, in the same memory if that is enough, whose entries are yet to be
-    /// written.
-    pub(crate) fn reshape(&mut self, rows: usize, cols: usize) {
+    /// A matrix of another size, in the same memory if that is enough. Its entries are any of those before, and are yet
+    /// to be written: see [`set_row`](Self::set_row).
+    pub fn reshape(&mut self, rows: usize, cols: usize) {
         (self.rows, self.cols, self.stride) = (rows, cols, padded(rows));
         self.data.resize(self.stride * padded(cols));
         self.clear_padding();

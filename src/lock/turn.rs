@@ -70,6 +70,12 @@ pub struct Taken {
     guard: ArcMutexGuard<RawMutex, ()>,
 }
 
+impl std::fmt::Debug for Taken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Taken").field("thread", &self.owner.thread).finish_non_exhaustive()
+    }
+}
+
 impl Taken {
     fn new(owner: &Arc<AtomicU64>, guard: ArcMutexGuard<RawMutex, ()>) -> Self {
         owner.store(this_thread(), Ordering::Relaxed);
@@ -83,6 +89,7 @@ impl Taken {
     }
 }
 
+#[derive(Debug)]
 struct Owner {
     owner: Arc<AtomicU64>,
     thread: u64,

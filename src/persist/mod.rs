@@ -91,16 +91,48 @@ pub trait Persist: Sized {
 }
 
 /// Parses a specification in JSON; errors name the part.
-pub(crate) fn parse<T: DeserializeOwned>(part: &'static str, spec: serde_json::Value) -> Result<T> {
-    serde_path_to_error::deserialize(spec).map_err(|e| {
+pub(crate) fn parse<T: DeserializeOwned + Serialize>(
+    part: &'static str,
+    spec: serde_json::Value,
+) -> Result<T> {
+    let parsed: T = serde_path_to_error::deserialize(&spec).map_err(|e| {
         let place = e.path().iter().next().map(|_| format!("{}: ", e.path()));
         let reason = format!("{}{}", place.unwrap_or_default(), e.inner());
         Error::Specification { part, reason }
-    })
+    })?;
+    let read = serde_json::to_value(&parsed).map_err(|e| Error::file(e.to_string()))?;
+    match list_for_object(&spec, &read) {
+        Some(place) => {
+            let place = if place.is_empty() { place } else { format!("{}: ", place.trim_start_matches('.')) };
+            let reason = format!(
+                r#"{place}invalid type: list, expected values with their names, such as {{"name": ...}}"#
+            );
+            Err(Error::Specification { part, reason })
+        }
+        None => Ok(parsed),
+    }
+}
+
+/// The place of the first list that was read as an object, whose values would be told apart by their order alone: serde
+/// takes it.
+fn list_for_object(given: &serde_json::Value, read: &serde_json::Value) -> Option<String> {
+    use serde_json::Value::{Array, Object};
+    match (given, read) {
+        (Array(_), Object(_)) => Some(String::new()),
+        (Object(given), Object(read)) => given.iter().find_map(|(name, given)| {
+            list_for_object(given, read.get(name)?).map(|place| format!(".{name}{place}"))
+        }),
+        (Array(given), Array(read)) => {
+            given.iter().zip(read).enumerate().find_map(|(i, (given, read))| {
+                list_for_object(given, read).map(|place| format!("[{i}]{place}"))
+            })
+        }
+        _ => None,
+    }
 }
 
 /// [`parse`] of text.
-pub(crate) fn parse_text<T: DeserializeOwned>(part: &'static str, json: &str) -> Result<T> {
+pub(crate) fn parse_text<T: DeserializeOwned + Serialize>(part: &'static str, json: &str) -> Result<T> {
     let broken = |e: serde_json::Error| Error::Specification { part, reason: e.to_string() };
     parse(part, serde_json::from_str(json).map_err(broken)?)
 }
@@ -195,6 +227,14 @@ pub struct Writer {
     entries: Vec<Entry>,
     /// Name of the first array with a number that is not finite, which is refused.
     overflow: Option<String>,
+}
+
+impl std::fmt::Debug for Writer {
+    /// The names of the arrays so far.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.entries.iter().map(|entry| &entry.name).collect();
+        f.debug_struct("Writer").field("arrays", &names).finish_non_exhaustive()
+    }
 }
 
 impl Writer {
@@ -312,6 +352,15 @@ pub struct Reader<'a> {
     read: RefCell<HashSet<String>>,
     /// Bytes of the file.
     length: usize,
+}
+
+impl std::fmt::Debug for Reader<'_> {
+    /// The kind of the model and the names of its arrays.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut names: Vec<_> = self.tensors.iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        f.debug_struct("Reader").field("kind", &self.kind()).field("arrays", &names).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Reader<'a> {

@@ -243,7 +243,7 @@ impl<L: AsLearner> Head<L> {
     /// `left`, if [requested](Prequential::wants_novelty).
     pub fn answer(&self, z: &Panel, own: &[f64], left: &[Projection], prequential: &mut Prequential<'_>) {
         prequential.record_novelty(left.iter().map(Projection::novelty));
-        if prequential.asks_nothing() {
+        if !prequential.wants_outputs() {
             return;
         }
         let learner = self.learner.as_learner();

@@ -11,7 +11,7 @@ use crate::basis::{
 use crate::error::{Error, Result};
 use crate::learner::{AnyLearner, AsLearner, Learner as _, LearnerLimits as _, LearnerUncertainty as _};
 use crate::linalg::{BLOCK, Coordinates, Panel, with_scratch, write_array};
-use crate::model::{InnerModel, Introspection, Model, Uncertainty};
+use crate::model::{InnerModel, Introspection, Model, Uncertainty, sizes};
 use crate::threads::ask_each_block;
 use crate::uncertainty::{Calibration, Diagnostics, Errors, Prequential, Spread};
 use crate::validate::{check_labels, check_lengths, check_targets, check_weights, check_width, one_row};
@@ -54,7 +54,7 @@ pub(super) fn prediction_block(dim: usize) -> usize {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Stream<B, L> {
     pub(super) basis: B,
     pub(super) head: Head<L>,
@@ -284,6 +284,12 @@ impl<B: AsBasis, L: AsLearner> Introspection for Stream<B, L> {
 }
 
 impl<B: AsBasis, L: AsLearner> InnerModel for Stream<B, L> {}
+
+impl<B: AsBasis, L: AsLearner> std::fmt::Debug for Stream<B, L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        sizes("Stream", self, f)
+    }
+}
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     /// Whether no further point can be stored.

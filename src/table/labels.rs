@@ -11,6 +11,7 @@ use crate::error::{Error, Result, positive};
 use crate::learner::{Loss, odds_of_linear};
 use crate::persist::{Reader, Writer};
 use crate::uncertainty::Diagnostics;
+use crate::validate::check_width;
 
 /// Changes of class expected of rows in a random order, more than which tell that labels come in runs.
 const FEWEST_CHANGES: f64 = 20.0;
@@ -444,7 +445,9 @@ impl Labels {
 
     fn chosen(&self, outputs: ArrayView1<'_, f64>) -> usize {
         if self.n_outputs() == 1 {
-            return usize::from(self.spec.classes.len() == 2 && outputs[0] > 0.0);
+            return usize::from(
+                self.spec.classes.len() == 2 && outputs.first().is_some_and(|output| *output > 0.0),
+            );
         }
         let mut best = 0;
         for (place, output) in outputs.iter().enumerate() {
@@ -463,6 +466,7 @@ impl Labels {
                      the squared one"
                 .into(),
         })?;
+        check_width("outputs", Some(self.n_outputs()), outputs.ncols())?;
         let mut shares = Array2::ones((outputs.nrows(), self.spec.classes.len()));
         for (outputs, mut shares) in outputs.rows().into_iter().zip(shares.rows_mut()) {
             match self.spec.classes.len() {

@@ -12,7 +12,7 @@ use super::{BLOCK, Encoder, Labels, Table};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::linalg::with_scratch;
-use crate::model::{InnerModel, Introspection, Model, Uncertainty};
+use crate::model::{InnerModel, Introspection, Model, Uncertainty, sizes};
 use crate::online::warm_up::WarmUp;
 use crate::random;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
@@ -554,6 +554,12 @@ impl<M: InnerModel> Model for Table<M> {
 }
 
 impl<M: InnerModel> InnerModel for Table<M> {}
+
+impl<M: InnerModel> std::fmt::Debug for Table<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        sizes("Table", self, f)
+    }
+}
 
 impl<M: InnerModel> Uncertainty for Table<M> {
     fn predict_with_spread(

@@ -24,7 +24,7 @@ const NOVELTY_MEMORY: f64 = 1000.0;
 /// Half-widths of intervals in units of the spread, at 14 quantile levels from 0.1 to 0.999, for
 /// each output, with a [`Record`] of the size of errors.
 ///
-/// Coverage follows from the update of the [half-widths](Self::reach) after every row, for any
+/// Coverage follows from the update of the [half-widths](Self::half_width) after every row, for any
 /// stream: adaptive conformal inference (Gibbs and Candes, 2021; Angelopoulos, Candes and
 /// Tibshirani, 2023). Excepted are the first 30 rows, whose intervals are Student's, and rows after
 /// 30 consecutive zero errors. A row costs tens of nanoseconds for each output.
@@ -89,24 +89,30 @@ impl Calibration {
         in_range("coverage", coverage, coverage > 0.0 && coverage < 1.0, "above 0 and below 1")
     }
 
-    /// Half-width, in spreads, of the interval that contains this share of the errors of an output.
-    #[must_use]
-    pub fn reach(&self, output: usize, coverage: f64) -> f64 {
+    /// Half-width, in spreads, of the interval that contains this share of the errors of an output, above 0 and below 1;
+    /// infinite where too many errors were outside all intervals.
+    pub fn half_width(&self, output: usize, coverage: f64) -> Result<f64> {
+        in_range("output", output, output < self.outputs(), "an index below the number of targets")?;
+        Ok(self.reach(output, Self::check(coverage)?))
+    }
+
+    /// [`half_width`](Self::half_width) of an output that there is.
+    pub(crate) fn reach(&self, output: usize, coverage: f64) -> f64 {
         self.levels.reach(output, coverage)
     }
 
     /// The interval of a prediction with this spread; the whole line if the spread is infinite.
     pub(crate) fn interval(&self, output: usize, coverage: f64, made: f64, spread: f64) -> (f64, f64) {
-        self.interval_within(output, self.half_width(output, coverage), made, spread)
+        self.interval_within(output, self.half_width_of(output, coverage), made, spread)
     }
 
     /// The part of the intervals of a coverage that is the same for all predictions of an output.
-    pub(crate) fn half_width(&self, output: usize, coverage: f64) -> HalfWidth {
+    pub(crate) fn half_width_of(&self, output: usize, coverage: f64) -> HalfWidth {
         let first = self.first.get(output).and_then(|first| first.half_width(coverage));
         HalfWidth { reach: self.reach(output, coverage), first }
     }
 
-    /// The interval with this [half-width](Self::half_width).
+    /// The interval with this [half-width](Self::half_width_of).
     pub(crate) fn interval_within(
         &self,
         output: usize,

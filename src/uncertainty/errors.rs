@@ -91,7 +91,7 @@ impl Errors {
         (leverage, novelty): (f64, f64),
         prequential: &mut Prequential<'_>,
     ) {
-        if prequential.asks_nothing() {
+        if !prequential.wants_outputs() {
             return;
         }
         for (c, made) in predictions.iter().enumerate() {
@@ -103,7 +103,7 @@ impl Errors {
     /// Outputs the requested quantities of rows before they are learned, and records their errors.
     pub fn meet(&mut self, rows: &LearnedRows<'_>, prequential: &mut Prequential<'_>) {
         let by_row = prequential.wants_spreads();
-        for i in 0..if prequential.asks_nothing() { 0 } else { rows.len() } {
+        for i in 0..if prequential.wants_outputs() { rows.len() } else { 0 } {
             let row = (rows.leverages[i], rows.novelties[i]);
             self.record(i, rows.row(i, self.scores.len()).0, row, prequential);
             if by_row {

@@ -45,7 +45,7 @@ impl<'a> Prequential<'a> {
         }
     }
 
-    /// Whether more than predictions is requested.
+    /// Whether deviations, spreads or intervals are requested.
     #[must_use]
     pub fn wants_spreads(&self) -> bool {
         self.deviations.is_some() || self.spreads.is_some() || self.intervals.is_some()
@@ -57,10 +57,10 @@ impl<'a> Prequential<'a> {
         self.novelties.is_some() || self.wants_spreads()
     }
 
-    /// Whether only novelty is requested.
+    /// Whether anything is requested that depends on the learner: predictions, probabilities or spreads, not novelty.
     #[must_use]
-    pub fn asks_nothing(&self) -> bool {
-        self.predictions.is_none() && self.probabilities.is_none() && !self.wants_spreads()
+    pub fn wants_outputs(&self) -> bool {
+        self.predictions.is_some() || self.probabilities.is_some() || self.wants_spreads()
     }
 
     /// Whether the arrays have this number of rows and outputs; the number of classes is checked by

@@ -1,9 +1,12 @@
 //! Code that is generic over models.
 
 use kernelstream::basis::Nested;
+use kernelstream::dynamics::DynamicsSpec;
 use kernelstream::experts::{Expert, Experts, MixtureSpec};
 use kernelstream::kernel::Kernel;
+use kernelstream::koopman::KoopmanSpec;
 use kernelstream::learner::{Ridge, RidgeSpec};
+use kernelstream::linalg::Panel;
 use kernelstream::model::InnerModel;
 use kernelstream::stream::Stream;
 use kernelstream::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
@@ -164,5 +167,30 @@ fn models_of_ones_own_can_be_experts() -> Result<()> {
     let mut experts = Experts::new(vec![Mean::default(), Mean::default()], MixtureSpec::default())?;
     experts.learn(array![[0.0], [1.0], [2.0]].view(), array![[1.0], [2.0], [6.0]].view())?;
     assert!((experts.predict_one(&[5.0])?[0] - 3.0).abs() < 1e-12);
+    Ok(())
+}
+
+#[test]
+fn debug_output_is_short_and_has_the_sizes() -> Result<()> {
+    let (x, y) = rows(200);
+    let mut stream =
+        Stream::new(Nested::ald(Kernel::gaussian(1.0)?, 1e-3)?, Ridge::new(RidgeSpec::default())?);
+    stream.learn(x.view(), y.view())?;
+    let mut table = AnyModel::from_json(r#"{"experts": [{}, {}]}"#)?;
+    table.learn(x.view(), y.view())?;
+    let mut koopman = KoopmanSpec::default().build()?;
+    koopman.learn(x.view(), x.view())?;
+    let mut dynamics = DynamicsSpec::automatic().build()?;
+    dynamics.follow(x.view(), 1, false)?;
+    for text in [
+        format!("{stream:?}"),
+        format!("{table:?}"),
+        format!("{koopman:?}"),
+        format!("{dynamics:?}"),
+        format!("{:?}", Panel::zeros(100, 100)),
+    ] {
+        assert!(text.len() < 500, "{text}");
+    }
+    assert!(format!("{stream:?}").contains("n_seen: 200"), "{stream:?}");
     Ok(())
 }

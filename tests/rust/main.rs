@@ -12,7 +12,9 @@ mod labels;
 mod merge;
 mod outputs;
 mod presets;
+mod shapes;
 mod sketched;
+mod specifications;
 mod stream;
 mod table;
 #[cfg(feature = "files")]

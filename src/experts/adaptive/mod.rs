@@ -120,7 +120,7 @@ use state::State;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AdaptiveExperts {
     spec: Arc<AdaptiveSpec>,
     n_seen: u64,
