@@ -26,6 +26,9 @@ use crate::validate::one_row;
 const BANDWIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 const REGULARIZATIONS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 
+/// Most characters of a specification in `Debug` output: of a mixture it has those of all experts.
+const LONGEST: usize = 400;
+
 /// A model of any kind; it is [made](From) from a model of a kind that is known when the program is compiled, too.
 ///
 /// What it can do is in [`Model`](crate::model::Model) and [`Persist`]. Its specification has a `kernel`, a `basis` and a
@@ -434,7 +437,10 @@ impl From<TargetModels<Self>> for AnyModel {
 
 impl std::fmt::Debug for AnyModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let spec = self.spec_json().map_err(|_| std::fmt::Error)?;
+        let mut spec = self.spec_json().map_err(|_| std::fmt::Error)?.to_string();
+        if let Some((end, _)) = spec.char_indices().nth(LONGEST) {
+            spec.replace_range(end.., "...");
+        }
         write!(f, "Model({spec}, n_seen: {}, n_stored: {})", self.n_seen(), self.n_stored())
     }
 }

@@ -336,7 +336,7 @@ impl<M: InnerModel> Model for TargetModels<M> {
     }
 
     fn n_features(&self) -> Option<usize> {
-        self.models.iter().find_map(|model| model.n_features())
+        self.models.iter().find_map(Model::n_features)
     }
 
     fn n_outputs(&self) -> Option<usize> {
@@ -370,7 +370,7 @@ impl<M: InnerModel> Uncertainty for TargetModels<M> {
     }
 
     fn knows_deviation(&self) -> bool {
-        self.models.iter().all(|model| model.knows_deviation())
+        self.models.iter().all(Uncertainty::knows_deviation)
     }
 
     fn noise(&self) -> Option<Array1<f64>> {
@@ -394,7 +394,7 @@ impl<M: InnerModel> Uncertainty for TargetModels<M> {
 
 impl<M: InnerModel> Introspection for TargetModels<M> {
     fn quality(&self) -> Diagnostics {
-        let all: Vec<_> = self.models.iter().map(|model| model.quality()).collect();
+        let all: Vec<_> = self.models.iter().map(Introspection::quality).collect();
         let each = |part: fn(&Diagnostics) -> &Option<Vec<f64>>| {
             let own = all.iter().enumerate().map(|(c, one)| Some(part(one).as_ref()?[self.output(c)]));
             own.collect::<Option<Vec<f64>>>()
@@ -466,7 +466,7 @@ impl<M: InnerModel> Introspection for TargetModels<M> {
 
     /// The stored points of all models, one model after the other.
     fn dictionary(&self) -> Array2<f64> {
-        let parts = self.models.iter().map(|model| model.dictionary());
+        let parts = self.models.iter().map(Introspection::dictionary);
         let parts: Vec<_> = parts.filter(|part| part.nrows() > 0).collect();
         let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
         match &views[..] {
@@ -476,11 +476,11 @@ impl<M: InnerModel> Introspection for TargetModels<M> {
     }
 
     fn n_stored(&self) -> usize {
-        self.models.iter().map(|model| model.n_stored()).sum()
+        self.models.iter().map(Introspection::n_stored).sum()
     }
 
     fn condition(&self) -> Option<f64> {
-        self.models.iter().filter_map(|model| model.condition()).reduce(f64::max)
+        self.models.iter().filter_map(Introspection::condition).reduce(f64::max)
     }
 
     fn mixture(&self) -> Option<Array2<f64>> {
@@ -545,7 +545,7 @@ impl<M: InnerModel + Persist> TargetModels<M> {
                 return broken("the model of a target has another number of outputs");
             }
         }
-        let widths: Vec<_> = self.models.iter().filter_map(|model| model.n_features()).collect();
+        let widths: Vec<_> = self.models.iter().filter_map(Model::n_features).collect();
         if widths.windows(2).any(|pair| pair[0] != pair[1]) {
             return Err(Error::file("the models of its targets have rows of different widths"));
         }

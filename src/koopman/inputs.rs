@@ -163,6 +163,9 @@ impl Koopman {
         let (_, acting) = split(dictionaries.dictionary().points(), dictionaries.width());
         let c = self.coordinate_weights(dictionaries)?;
         let mut out = Array3::zeros((steps.len(), x.nrows(), first.ncols()));
+        if last == 0 {
+            return Ok(out);
+        }
         for_blocks(x, |at, rows| {
             let inputs_of = |step: usize| acting_on(inputs, step, at, rows.nrows(), control.width);
             let joint = concatenate![Axis(1), rows, inputs_of(0)];

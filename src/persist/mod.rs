@@ -113,8 +113,7 @@ pub(crate) fn parse<T: DeserializeOwned + Serialize>(
     }
 }
 
-/// The place of the first list that was read as an object, whose values would be told apart by their order alone: serde
-/// takes it.
+/// The place of the first list that was read as an object: serde takes the values of a list in the order of the fields.
 fn list_for_object(given: &serde_json::Value, read: &serde_json::Value) -> Option<String> {
     use serde_json::Value::{Array, Object};
     match (given, read) {

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use kernelstream::control::ControllerSpec;
 use kernelstream::dynamics::{Dynamics, DynamicsSpec, find_periods};
+use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::{ControlSpec, Koopman, KoopmanSpec, Residual, Truncation};
 use kernelstream::uncertainty::{Prequential, Spread};
 use kernelstream::{AnyModel, CompleteModel, Merge as _};
@@ -111,6 +112,7 @@ fn states(spec: &str) -> Vec<AnyModel> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of calls")]
 fn models_take_or_refuse_rows_of_any_shape() {
     let mut panics = Panics::default();
     for (spec, (k, state)) in
@@ -241,7 +243,7 @@ fn models_take_or_refuse_rows_of_any_shape() {
 
 fn operators() -> Vec<Koopman> {
     let x = Array2::from_shape_fn((13, 2), |(t, j)| (t as f64 * 0.3 + j as f64).sin());
-    let control = Some(ControlSpec { width: 1, kernel: Default::default() });
+    let control = Some(ControlSpec { width: 1, kernel: KernelSpec::default() });
     let mut all = Vec::new();
     for (spec, width) in [(KoopmanSpec::default(), 2), (KoopmanSpec { control, ..KoopmanSpec::default() }, 3)]
     {
@@ -256,6 +258,7 @@ fn operators() -> Vec<Koopman> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of calls")]
 fn operators_take_or_refuse_states_of_any_shape() {
     let mut panics = Panics::default();
     for (o, model) in operators().into_iter().enumerate() {
@@ -401,6 +404,7 @@ fn dynamics() -> Vec<(String, Dynamics)> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of calls")]
 fn dynamics_take_or_refuse_states_of_any_shape() {
     let mut panics = Panics::default();
     for (what, model) in dynamics() {
