@@ -195,14 +195,47 @@ def test_many_gaps_are_warned_of_once():
 
 @pytest.mark.parametrize("model", [ks.Forecaster([1]), ks.Koopman()])
 def test_messages_of_states_name_the_remedy(model):
-    series = [WHOLE["a"], pl.Series("a", STATES)] if isinstance(model, ks.Koopman) else []
-    for flat in (STATES, STATES.tolist(), *series):
-        with pytest.raises(ValueError, match=r"got \(\d+,\)\. Reshape your data.*X\[:, None\]"):
-            model.fit(flat)
+    if isinstance(model, ks.Koopman):
+        for flat in (STATES, WHOLE["a"], pl.Series("a", STATES)):
+            with pytest.raises(
+                ValueError, match=r"got \(\d+,\)\. Reshape your data.* X\[:, None\]"
+            ):
+                model.fit(flat)
+        with pytest.raises(ValueError, match=r"pass one column as np\.array\(X\)\[:, None\]"):
+            model.fit(STATES.tolist())
     broken = WHOLE.copy()
     broken.iloc[7] = np.nan
     with pytest.raises(ValueError, match=r"nan at row 7.*\[T\[:7\], T\[8:\]\]"):
         model.fit(broken)
+
+
+@pytest.mark.parametrize("form", [np.asarray, list, tuple, np.ndarray.tolist, np.float32])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_sequence_of_numbers_is_a_series(form, whole):
+    states = WHOLE["a"].to_numpy().astype(np.float32).astype(np.float64)
+    expected, model = ks.Forecaster([1, 3]), ks.Forecaster([1, 3])
+    if whole:
+        expected.fit(states[:, None])
+        model.fit(form(states))
+    for part in np.split(states, [100, 101, 300]):
+        expected.partial_fit(part[:, None])
+        model.partial_fit(form(part))
+    for asked in ("forecast", "forecast_interval"):
+        np.testing.assert_array_equal(getattr(model, asked)(), getattr(expected, asked)())
+        history = states[-40:]
+        made = getattr(model, asked)(form(history))
+        np.testing.assert_array_equal(made, getattr(expected, asked)(history[:, None]))
+    assert repr(model.skill(form(states))) == repr(expected.skill(states[:, None]))
+
+
+def test_a_sequence_of_numbers_may_be_a_state_of_several_components():
+    model = ks.Forecaster([1]).fit(np.column_stack([STATES, STATES]))
+    for given in ([1.0, 2.0], np.array([1.0, 2.0])):
+        for call in (model.partial_fit, model.forecast):
+            with pytest.raises(ValueError, match=r"Reshape.*single state as .*X\)?\[None\]"):
+                call(given)
+    with pytest.raises(ValueError, match="list of trajectories is empty"):
+        ks.Forecaster([1]).fit([])
 
 
 def test_a_series_is_a_frame_of_one_column():

@@ -238,8 +238,8 @@ class Forecaster(StreamEstimator):
         Parameters
         ----------
         T : array-like of shape (n_times, n_features), or several
-            As in `partial_fit`, a series as a frame of one column: short gaps between times are
-            filled, and seasons continue after longer ones.
+            As in `partial_fit`, a series as a frame of one column or a sequence of numbers: short
+            gaps between times are filled, and seasons continue after longer ones.
         y : None
             Not used; for pipelines.
         inputs : array-like of shape (n_times, n_inputs), or several, optional
@@ -282,7 +282,8 @@ class Forecaster(StreamEstimator):
         T : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
 or sequence of array-likes of shape (n_times, n_features)
             The next states of the trajectory, one or more; or several trajectories, of which the
-            first continues the one before. A series of pandas or polars is a frame of one column.
+            first continues the one before. A series of pandas or polars, or a sequence of numbers
+            while states have one component, is a frame of one column.
             Where a frame has an index of times, gaps of one or two rows between evenly spaced times
             are filled linearly, while at most about one row in five is. After longer ones, also
             after the last time of the call before, seasons continue (gaps of up to 12 rows or
@@ -345,7 +346,7 @@ or sequence of array-likes of shape (n_times, n_features)
         """Learn states; give them, and the number of those left out before."""
         reset = not self.__sklearn_is_fitted__()
         last = last_times(self) if continued else None
-        reading = Reading(trajectories_as_given(series_as_columns(T)), last)
+        reading = Reading(trajectories_as_given(series_as_columns(T, self._n_components)), last)
         pieces = [
             rows_of_states(self, one.rows, reset=reset and i == 0, named=False)
             for i, one in enumerate(reading.given)
@@ -381,6 +382,11 @@ or sequence of array-likes of shape (n_times, n_features)
             self._remember(filled[-1], recent if follows else [])
         reading.warn(estimated=_ESTIMATED if by_component and not operator.n_inputs else 0)
         return learned, n_before
+
+    @property
+    def _n_components(self) -> int:
+        """Components of the states learned; 1 before the first."""
+        return int(getattr(self, "n_features_in_", 1))
 
     def _recent_parts(self) -> list[FloatArray]:
         """Give the last states in parts; none if they are not those learned last."""
@@ -607,7 +613,7 @@ n_inputs), optional
         component makes of these and of the single forecasts).
         """
         check_is_fitted(self)
-        X = series_as_columns(X)
+        X = series_as_columns(X, self._n_components)
         if self._core.has_candidates:
             forecasts = self._of_states(X, inputs, self._core.ahead)
         else:
@@ -661,7 +667,7 @@ n_inputs), optional
         I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021.
         """
         check_is_fitted(self)
-        X = series_as_columns(X)
+        X = series_as_columns(X, self._n_components)
         if self._core.has_candidates:
             ask = partial(self._core.ahead_intervals, coverage=float(coverage))
             return self._of_states(X, inputs, ask)
@@ -805,7 +811,7 @@ n_inputs), optional
             )
         pieces = [
             rows_of_states(self, piece, reset=False)
-            for piece in as_trajectories(series_as_columns(T))
+            for piece in as_trajectories(series_as_columns(T, self._n_components))
         ]
         return skill_of(self._mixtures(), pieces)
 

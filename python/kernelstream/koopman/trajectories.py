@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -70,14 +71,24 @@ def trajectories_as_given(given: Any) -> list[Any]:
     return trajectories
 
 
-def series_as_columns(given: Any) -> Any:
+def series_as_columns(given: Any, n_components: int = 1) -> Any:
     """Give a series of pandas or polars, or each of several, as a frame of one column.
 
-    It keeps its index, and the column has its name.
+    It keeps its index, and the column has its name. A sequence of numbers is a series, too, where
+    states have one component; otherwise it may be meant as one state.
     """
+    if n_components == 1 and _are_numbers(given):
+        return np.asarray(given)[:, None]
     if isinstance(given, list | tuple):
         return [series_as_columns(one) for one in given] if any(map(_is_series, given)) else given
     return given.to_frame() if _is_series(given) else given
+
+
+def _are_numbers(given: Any) -> bool:
+    if isinstance(given, np.ndarray):
+        return given.ndim == 1 and given.dtype.kind in "biuf"
+    is_list = isinstance(given, list | tuple) and len(given) > 0
+    return is_list and all(isinstance(one, Real) for one in given)
 
 
 def _is_series(given: Any) -> bool:
@@ -98,9 +109,10 @@ def rows_of_states(estimator: Any, states: Any, *, reset: bool, named: bool = Tr
     if ndim == 1:
         name = getattr(states, "name", None)
         column = f'frame[["{name if isinstance(name, str) else "a"}"]]'
+        given = "np.array(X)" if isinstance(states, list | tuple) else "X"
         raise ValueError(
             f"states must have shape (n, n_components), got ({len(states)},). Reshape your data: "
-            f"pass one column as X[:, None] or {column}, and a single state as X[None]"
+            f"pass one column as {given}[:, None] or {column}, and a single state as {given}[None]"
         )
     return cast(FloatArray, rows_of(estimator, states, reset=reset, named=named, indexed=True))
 
