@@ -356,3 +356,14 @@ def test_gaps_are_recognized_by_their_cell_whatever_the_core_says():
         with pytest.raises(DataError) as caught, _naming_the_filling_of_gaps(rows):
             raise located_error("X: other words", "X", 0, column)
         assert str(caught.value) == "X: other words" + ', as missing="fill" does' * fills
+
+
+@pytest.mark.parametrize(
+    ("model", "classifier"),
+    [(ks.KernelRegressor(), "KernelClassifier"), (ks.KernelExperts(), "KernelExpertsClassifier")],
+)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_labels_as_numbers_name_the_classifier_of_the_same_kind(model, classifier, method):
+    X = np.linspace(-1, 1, 40)[:, None]
+    with pytest.raises(ValueError, match=rf"strings.*for labels use {classifier}$"):
+        getattr(model, method)(X, np.where(X[:, 0] > 0, "a", "b"))

@@ -206,3 +206,19 @@ def test_a_small_regularization_costs_no_digits():
     limit = predictions(0.0)
     for regularization in (1e-14, 1e-20, 1e-50):
         np.testing.assert_allclose(predictions(regularization), limit, atol=1e-8)
+
+
+@pytest.mark.parametrize("size", [1e160, 1e300, 1e306])
+@pytest.mark.parametrize("form", ["one", "two", "gaps", "codes"])
+def test_targets_too_large_are_refused_without_a_warning_of_overflow(size, form):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = X[:, 0] * size
+    if form == "two":
+        y = np.column_stack([y, X[:, 1]])
+    if form == "gaps":
+        y = np.column_stack([y, np.where(np.arange(60) % 7, X[:, 1], np.nan)])
+    if form == "codes":
+        y[30] = -9999.0
+    for model in (ks.KernelRegressor(), ks.KernelExperts()):
+        with pytest.raises(ks.exceptions.DataError, match="row 0 is too large"):
+            model.fit(X, y)

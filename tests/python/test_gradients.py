@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.inspection import permutation_importance
 
@@ -101,3 +103,20 @@ def test_bad_rows_are_named(stream):
         model.gradient(X[:, :2])
     with pytest.raises(ValueError, match="row 3"):
         model.gradient(np.where(np.arange(len(X))[:, None] == 3, np.nan, X))
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("categories", list("xyz") * 30),
+        ("true or false", [True, False, False] * 30),
+        ("times", pd.date_range("2024", periods=90, freq="h")),
+    ],
+)
+@pytest.mark.parametrize("model", [ks.KernelRegressor(), ks.KernelExperts()])
+def test_the_column_without_a_gradient_is_named(model, kind, values):
+    a = np.linspace(-1, 1, 90)
+    frame = pd.DataFrame({"a": a, "odd": values})
+    model = clone(model).fit(frame, a)
+    with pytest.raises(ValueError, match=f"column 'odd' holds {kind}.*no gradient here"):
+        model.gradient(frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from copy import deepcopy
 
@@ -369,3 +370,14 @@ def test_large_weights_are_warned_of_once(model, rows):
         clone(model).fit(X, y, sample_weight=weights / weights.mean())
         clone(model).fit(X, y, sample_weight=29.0 * weights / weights.mean())
         ks.KernelExperts(size=20).fit(X, X[:, 0], sample_weight=weights)
+
+
+@pytest.mark.parametrize("weight", [-1e300, 1e51, 1e300])
+@pytest.mark.parametrize("labels", [False, True])
+def test_messages_of_weights_are_short(weight, labels):
+    model = ks.KernelClassifier() if labels else ks.KernelExperts()
+    weights = np.where(np.arange(500) == 7, weight, 1.0)
+    with pytest.raises(ValueError, match=re.escape(f"row 7 is {weight:g}: ")) as error:
+        model.fit(X, SIGNS, sample_weight=weights)
+    assert "up to 1e+50" in str(error.value)
+    assert len(str(error.value)) < 150

@@ -162,9 +162,11 @@ def find_sentinel(
     number that programs write for a missing value and lies outside the range of all others
     (``"known"``).
     """
-    found = _known_codes(values) if which != "far" else []
-    if which != "known" and (far := _first_far(values)) is not None:
-        found.append(far)
+    # Distances between the largest numbers are infinite, and none is further than usual.
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = _known_codes(values) if which != "far" else []
+        if which != "known" and (far := _first_far(values)) is not None:
+            found.append(far)
     return min(found, key=lambda one: one[:2], default=None)
 
 

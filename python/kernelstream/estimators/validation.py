@@ -40,6 +40,8 @@ Rows: TypeAlias = ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 # The same, or a source of batches.
 Source: TypeAlias = Rows | Iterable[Any] | PathLike[str] | Callable[[], Iterable[Any]]
 
+_LARGEST_WEIGHT = 1e50  # the core's
+
 _REMEDY = "remove the row, or fill the gap before learning"
 # The remedy where an estimator has this parameter.
 REMEDY_OF_GAPS = f'{_REMEDY}, as missing="fill" does'
@@ -382,12 +384,12 @@ def sample_weights(
             f"sample_weight has shape {weights.shape}: one number for each of the {n_rows} rows "
             "is needed"
         )
-    bad = ~((weights >= 0.0) & (weights < np.inf))
+    bad = ~((weights >= 0.0) & (weights <= _LARGEST_WEIGHT))
     if bad.any():
         row = int(bad.argmax())
         message = (
-            f"sample_weight of row {row} is {weights[row]}: weights must be zero or positive "
-            "numbers; zero leaves a row out"
+            f"sample_weight of row {row} is {weights[row]:g}: weights must be zero or positive "
+            f"numbers up to {_LARGEST_WEIGHT:g}; zero leaves a row out"
         )
         raise located_error(message, "sample_weight", row)
     if some and not weights.any():

@@ -193,6 +193,10 @@ class KernelExperts(KernelRegressor):
         self.effort = effort
 
     @property
+    def _classifier(self) -> str:
+        return "KernelExpertsClassifier"
+
+    @property
     def _sentinels_to_name(self) -> Literal["any", "known", "far"]:
         """Numbers that programs write: winsorized outliers have a warning of their own."""
         return "known" if self.experts is None else "any"

@@ -26,7 +26,7 @@ from kernelstream.estimators.uncertainty import (
 )
 from kernelstream.estimators.validation import Rows, Source, first_of, numbers_of, whole_number
 from kernelstream.exceptions import OutlierWarning, SentinelWarning
-from kernelstream.supervised.columns import Kind
+from kernelstream.supervised.columns import Kind, columns_of
 from kernelstream.supervised.fitness import (
     refuse_numbers_for_labels,
     refuse_weights_for_interpolation,
@@ -37,6 +37,8 @@ __all__ = ["KernelRegressor"]
 
 # Rows before which no outlier is warned of.
 _FEWEST_TO_WARN = 100
+
+_HELD = {"category": "categories", "boolean": "true or false", "time": "times"}
 
 
 class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
@@ -599,6 +601,13 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         """
         check_is_fitted(self)
         rows = self._rows_to_predict(X)
+        for name, kind in columns_of(self).kinds.items():
+            if kind["type"] != "number":
+                raise ValueError(
+                    f"column {name!r} holds {_HELD[kind['type']]}, with respect to which "
+                    "predictions have no gradient here: learn columns of numbers alone for "
+                    "gradients"
+                )
         slopes = cast("NDArray[np.float64]", self._core.gradient(rows))
         return slopes[:, 0] if self._single else slopes
 
@@ -615,7 +624,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             targets = numbers_of(y, "y", estimator=self, ensure_2d=False, partial=True)
         except (ValueError, TypeError):
             if text := first_of(y, (str, bytes)):
-                raise _labels_given(type(self).__name__, text) from None
+                raise _labels_given(type(self).__name__, text, self._classifier) from None
             raise
         if getattr(self, "learner", None) is not None:
             refuse_numbers_for_labels(targets, self._chosen_learner())
@@ -666,6 +675,11 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         return f"{way}, which takes targets and columns as they are"
 
     @property
+    def _classifier(self) -> str:
+        """The class of the same kind that learns labels."""
+        return "KernelClassifier"
+
+    @property
     def _sentinels_to_name(self) -> Literal["any", "known", "far"]:
         """Which targets are warned of."""
         return "any"
@@ -708,7 +722,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         return model
 
 
-def _labels_given(name: str, text: str) -> ValueError:
+def _labels_given(name: str, text: str, classifier: str) -> ValueError:
     return ValueError(
-        f"y contains strings ({text}), but {name} predicts numbers: for labels use KernelClassifier"
+        f"y contains strings ({text}), but {name} predicts numbers: for labels use {classifier}"
     )
