@@ -217,7 +217,7 @@ def test_a_sequence_of_numbers_is_a_series(form, whole):
     if whole:
         expected.fit(states[:, None])
         model.fit(form(states))
-    for part in np.split(states, [100, 101, 300]):
+    for part in np.split(states, [60, 61, 120]):
         expected.partial_fit(part[:, None])
         model.partial_fit(form(part))
     for asked in ("forecast", "forecast_interval"):
