@@ -6,6 +6,8 @@ import datetime as dt
 import gzip
 import os
 import re
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -17,6 +19,8 @@ import pytest
 from kernelstream.cli.reading.batches import batches_of
 from kernelstream.cli.reading.columns import Columns
 from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.lines import Lines
+from kernelstream.cli.reading.raw import Bytes
 from kernelstream.cli.reading.sources import Source, find_sources
 from test_cli import run
 
@@ -55,6 +59,15 @@ def rows_of(path, **options):
         ("semicolon.csv", CSV.replace(b",", b";"), "separated by semicolons"),
         ("comma.csv", b"a;b\n1,5;3\n2,5;4\n", "separated by semicolons with decimal commas"),
         ("tab.txt", CSV.replace(b",", b"\t"), "separated by tabs"),
+        ("spaces.csv", CSV.replace(b",", b" "), "separated by spaces"),
+        *(
+            (f"spaced_{name}.csv", CSV.replace(b",", mark), note and f"separated by {note}")
+            for name, mark, note in (
+                ("comma", b" , ", ""),
+                ("semicolon", b" ; ", "semicolons"),
+                ("bar", b" | ", "vertical bars"),
+            )
+        ),
         ("bar.foo", CSV.replace(b",", b"|"), "going by its content, separated by vertical bars"),
         ("packed", gzip.compress(CSV, mtime=0), ""),
         ("t.jsonl", b'{"a": 1.5, "b": 3}\n{"b": 4, "a": 2.5, "c": "more"}', ""),
@@ -112,7 +125,6 @@ def test_fields_in_quotes_may_hold_line_ends_wherever_blocks_end(tmp_path):
         ("t.bin", b"a,\x00\x01b", "is a binary file"),
         ("t.xlsx", b"PK\x03\x04...........", "is a zip archive or a spreadsheet"),
         ("t.json", b'[{"a": 1}]', "is a JSON array: write one object a line"),
-        ("latin.csv", "größe,y\n1,2\n".encode("latin-1"), "not UTF-8.*--encoding latin-1"),
         (
             "nameless.csv",
             b"1.5,2\n3,4\n",
@@ -164,12 +176,104 @@ def test_other_encodings_are_read_when_named(tmp_path):
         rows_of(path, encoding="latin-17")
 
 
-def test_columns_left_out_for_their_encoding_are_reported_with_a_remedy(tmp_path):
+AS_CP1252 = "text that is not UTF-8 is read as cp1252; --encoding names another encoding"
+
+
+def euros(encoding, mark=" €", n_plain=0):
+    """A table as German spreadsheets export it, which begins with rows of ASCII alone."""
+    cities = ["Bonn", *(["Bonn"] * n_plain), *["Köln", "München", "Bonn"] * 20]
+    rows = [f"{city};{i % 50 + 1}.234,{i % 90 + 10}{mark};{i % 7}" for i, city in enumerate(cities)]
+    return ("\n".join(["city;price;y" if n_plain else "city;price;größe", *rows]) + "\n").encode(
+        encoding
+    )
+
+
+@pytest.mark.parametrize("mark", [" €", ""], ids=["with €", "without"])
+@pytest.mark.parametrize("target", ["price", "größe", "city"])
+def test_text_that_is_not_utf8_is_read_as_cp1252(target, mark, tmp_path):
+    outputs = []
+    for encoding in ("utf-8", "cp1252"):
+        path, model = tmp_path / f"{encoding}.csv", tmp_path / f"{encoding}.ks"
+        path.write_bytes(euros(encoding, mark))
+        result = run("learn", path, "-t", target, "--save", model)
+        assert result.exit_code == 0, result.stderr
+        assert "left out" not in result.stderr
+        assert result.stderr.count(AS_CP1252) == (encoding == "cp1252")
+        result = run("predict", model, path, "--output", path.with_suffix(".out.csv"))
+        assert result.stderr.count(AS_CP1252) == (encoding == "cp1252")
+        outputs.append(path.with_suffix(".out.csv").read_bytes())
+    assert outputs[0] == outputs[1]
+
+
+def test_text_that_is_not_utf8_is_forecast_and_comes_by_pipes(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(euros("cp1252"))
+    result = run("dynamics", path, "--columns", "größe", "--forecast", "3")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.count(AS_CP1252) == 1
+    piped = subprocess.run(
+        [sys.executable, "-m", "kernelstream", "learn", "-", "-t", "price"],
+        input=euros("cp1252"),
+        capture_output=True,
+        check=False,
+    )
+    assert piped.returncode == 0, piped.stderr
+    assert piped.stderr.decode().count(AS_CP1252) == 1
+
+
+def test_text_that_is_not_utf8_far_into_a_file_is_read_and_reported(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(euros("cp1252", "", n_plain=150_000))
+    with open_table(Source(path)) as table:
+        assert AS_CP1252 not in table.notes
+        kinds = {"city": pa.string(), "y": pa.float64()}
+        cities = [row["city"] for rows in table.records(kinds) for row in rows.record.to_pylist()]
+        assert table.notes.count(AS_CP1252) == 1
+    assert cities[-3:] == ["Köln", "München", "Bonn"]
+    result = run("learn", path, "-t", "y", "--exclude", "price", "--basis", "fourier:10")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.count(AS_CP1252) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Zürich".encode(), "Zürich"),
+        ("Zürich €".encode("cp1252"), "Zürich €"),
+        (b"CAF\xc9\xa0\xbb \xe0 \xe9", "CAFÉ\xa0» à é"),
+        ("Zürich, Köln ".encode() + b"\xe9", "Zürich, Köln é"),
+        ("Köln".encode("utf-8-sig") + b" \xe9", "Köln é"),
+        (b"\x81\xe9", "\x81é"),
+        (b"\xc3", "Ã"),
+        (b"", ""),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 1000])
+def test_bytes_are_decoded_alike_in_blocks_of_any_size(text, read, size, tmp_path):
+    (tmp_path / "t").write_bytes(b"a\n" + text)
+    with (tmp_path / "t").open("rb", buffering=0) as file:
+        lines = Lines(Bytes(file), "t")
+        decoder = type(lines._guessing)()
+    parts = [text[i : i + size] for i in range(0, len(text), size)]
+    decoded = "".join([*(decoder.decode(part) for part in parts), decoder.decode(b"", final=True)])
+    if size == 1000 or b"\xa0" not in text:
+        assert decoded.removeprefix("\ufeff") == read
+    assert decoder.found == (not _is_utf8(text))
+
+
+def _is_utf8(text):
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def test_an_encoding_that_is_named_is_kept_to(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes("a,where,y\n1,Zürich,2\n".encode("latin-1"))
-    said = run("learn", path, "-t", "y").stderr
-    assert "not all text is UTF-8: say how it is encoded, such as --encoding latin-1" in said
-    assert "left out: where" in said
+    with pytest.raises(ValueError, match=r"is not utf-8 text: .*without --encoding"):
+        rows_of(path, encoding="utf8")
 
 
 def test_a_pipe_is_read_as_its_lines_come(tmp_path):

@@ -40,7 +40,7 @@ Delimiter = Annotated[
     str | None, typer.Option(help="Delimiter of a CSV file. Default: it is found out.")
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of text, such as latin-1. Default UTF-8.")
+    str | None, typer.Option(help="Encoding of text, such as latin-1. Default: it is found out.")
 ]
 
 MissingValues = Annotated[

@@ -28,7 +28,6 @@ __all__ = ["Delimited"]
 
 _PLAIN = "with a decimal point alone"
 _BAD_CELL = "CSV conversion error"
-_BAD_FIELD = re.compile(r"In CSV column #(\d+): Row #(\d+): .*?invalid (.*)", re.DOTALL)
 _DAY = r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])"
 # Whole numbers that may be times: their pattern, what they may be, and the form of --dates.
 _LIKE_TIMES = (
@@ -38,7 +37,6 @@ _LIKE_TIMES = (
     (r"^1[0-9]{9}$", "seconds since 1970", "s"),
     (r"^1[0-9]{12}$", "milliseconds since 1970", "ms"),
 )
-_HOW = "say how it is encoded, such as --encoding latin-1"
 _BAD_ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)(.*)", re.DOTALL)
 
 
@@ -98,8 +96,6 @@ class Delimited(TextTable):
                 _with_clocks_as_texts(self._parsed(Block(rows, 0, self._first_line), None))
             )
             self._hint_at_zeros(rows)
-            if any(pa.types.is_binary(kind) for kind in self.schema.types):
-                self.notes.append(f"not all text is UTF-8: {_HOW}")
 
     def obey(self, numerals: Mapping[str, Numerals]) -> None:
         """See `Reader.obey`."""
@@ -256,9 +252,6 @@ class Delimited(TextTable):
         )
 
     def _explained(self, error: str) -> tuple[int, str] | None:
-        if found := _BAD_FIELD.search(error):
-            column = self._names[int(found[1])]
-            return int(found[2]) - 1, f", column {column!r}: the text is not UTF-8: {_HOW}"
         if found := _BAD_ROW.search(error):
             return int(found[1]) - 1, (
                 f": it has {found[3]} field{'s' * (found[3] != '1')}, but "

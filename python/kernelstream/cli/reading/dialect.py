@@ -16,6 +16,8 @@ _SOME = 1 << 16  # bytes of the first rows
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
 # The first line in which spreadsheets name the delimiter.
 _NAMED = re.compile(rb"\A[ \t]*(?:\"sep=(.)\"|sep=(.))[ \t]*\r?\n", re.IGNORECASE)
+# Another delimiter with spaces around it.
+_AROUND = re.compile(rb" *([,;\t|]) *")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _CLOCK = r"\d\d?:\d\d(:\d\d([.,]\d+)?)?(Z|[-+]\d\d:?\d\d)?"
@@ -67,7 +69,7 @@ def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialec
     Raises
     ------
     ValueError
-        The header is none, or is not UTF-8.
+        The header is none.
     """
     notes: list[str] = []
     if delimiter is not None and len(delimiter.encode()) != 1:
@@ -109,6 +111,8 @@ def _most_likely(text: bytes) -> str:
     lines = [line for line in text[: 1 << 16].splitlines() if line.strip()][:20]
     best, best_score = ",", (0, 0)
     for delimiter in _DELIMITERS:
+        if delimiter == " ":
+            lines = [_AROUND.sub(rb"\1", line) for line in lines]
         counts = [_outside_quotes(line).count(delimiter.encode()) for line in lines]
         if counts and counts[0]:
             alike = Counter(counts)[counts[0]] / len(counts)
@@ -132,13 +136,7 @@ def _header(text: bytes, name: str, delimiter: str) -> tuple[list[str], int]:
         nonlocal used
         for line in text.splitlines(keepends=True):
             used += len(line)
-            try:
-                yield line.decode()
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"the header of {name} is not UTF-8 (byte 0x{line[error.start]:02x} at place "
-                    f"{error.start + 1}): say how it is encoded, such as --encoding latin-1"
-                ) from None
+            yield line.decode()
 
     try:
         for fields in csv.reader(_lines(), delimiter=delimiter):

@@ -46,7 +46,7 @@ def open_table(
     delimiter : str, optional
         Delimiter of CSV. None: it is found out.
     encoding : str, optional
-        Encoding of text. None: UTF-8, or UTF-16 with its mark.
+        Encoding of text. None: UTF-8 or cp1252, or UTF-16 with its mark.
     live : bool, default=False
         Whether to begin as soon as there is one row.
     missing_values : sequence of str, optional

@@ -25,6 +25,10 @@ _PACKED = {
 }
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
+_NOT_UTF8, _BEYOND_ASCII = re.compile("[\udc80-\udcff]"), re.compile(r"[^\x00-\x7f]+")
+# Five bytes without a character are control characters, as browsers read them.
+_CP1252 = "".join(bytes([code]).decode("cp1252", "ignore") or chr(code) for code in range(256))
+
 
 class Lines:
     """Blocks of whole lines, in UTF-8, from plain or compressed text.
@@ -39,12 +43,15 @@ class Lines:
     name : str
         What messages call it.
     encoding : str, optional
-        How the text is encoded. None: UTF-8, or UTF-16 if it begins with that mark.
+        How the text is encoded. None: UTF-16 if it begins with that mark, else UTF-8, of which
+        bytes that are not are read as cp1252.
 
     Attributes
     ----------
     name : str
         What messages call it.
+    is_cp1252 : bool
+        Whether some text so far was read as cp1252, because it is not UTF-8.
 
     Raises
     ------
@@ -69,10 +76,13 @@ class Lines:
             encoding = next(
                 (name for bom, name in _UTF16.items() if self._kept.startswith(bom)), None
             )
-        self._decoder = None
-        if encoding is not None and codecs_name(encoding) != "utf-8":
-            self._decoder = codecs.getincrementaldecoder(encoding)()
-            self._kept = self._decoded(self._kept)
+        self._guessing: _Utf8OrCp1252 | None = None
+        self._decoder: _Utf8OrCp1252 | codecs.IncrementalDecoder
+        if encoding is None:
+            self._decoder = self._guessing = _Utf8OrCp1252()
+        else:
+            self._decoder = codecs.getincrementaldecoder(codecs_name(encoding))()
+        self._kept = self._decoded(self._kept)
         self._kept = self._kept.removeprefix(codecs.BOM_UTF8)
         # Line ends of old Macintosh files.
         self._returns = b"\r" in self._kept and b"\n" not in self._kept
@@ -83,6 +93,11 @@ class Lines:
     def done(self) -> int:
         """Bytes of the file read so far, compressed as they are."""
         return self._bytes.done
+
+    @property
+    def is_cp1252(self) -> bool:
+        """Whether some text so far was read as cp1252, because it is not UTF-8."""
+        return self._guessing is not None and self._guessing.found
 
     def first(self, count: int, at_most: int = 0) -> bytes:
         """Look at the first lines without reading them.
@@ -148,9 +163,7 @@ class Lines:
             return False
         block = self._some_bytes()
         self._ended = not block
-        if self._decoder is not None:
-            block = self._decoded(block)
-        self._kept += self._with_newlines(block)
+        self._kept += self._with_newlines(self._decoded(block))
         return not self._ended
 
     def _with_newlines(self, block: bytes) -> bytes:
@@ -165,12 +178,54 @@ class Lines:
             raise ValueError(f"{self.name} is damaged: {str(error).lower()}") from None
 
     def _decoded(self, block: bytes) -> bytes:
-        if self._decoder is None:
-            return block
         try:
             return self._decoder.decode(block, final=not block).encode()
         except UnicodeDecodeError as error:
-            raise ValueError(f"{self.name} is not {error.encoding} text: {error.reason}") from None
+            raise ValueError(
+                f"{self.name} is not {error.encoding} text: {error.reason}; without --encoding, "
+                "bytes that are not UTF-8 are read as cp1252"
+            ) from None
+
+
+class _Utf8OrCp1252:
+    """Decodes UTF-8, and bytes that are not UTF-8 as cp1252, in blocks of any length.
+
+    Text whose first bytes beyond ASCII are mostly not UTF-8 is cp1252 from there on. Text that
+    began as UTF-8 is damaged, or was joined from files of both encodings: single bytes of it are
+    cp1252.
+
+    Attributes
+    ----------
+    found : bool
+        Whether a byte was not UTF-8.
+    """
+
+    def __init__(self) -> None:
+        # Bytes that are not UTF-8 become U+DC80 to U+DCFF.
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._is_utf8 = self._is_cp1252 = self.found = False
+
+    def decode(self, block: bytes, final: bool = False) -> str:
+        """Decode a block; its last bytes may be decoded with the next one."""
+        if self._is_cp1252:
+            return _from_cp1252(block)
+        text = self._utf8.decode(block, final)
+        if text.isascii():
+            return text
+        n_others = len(_NOT_UTF8.findall(text))
+        self.found = self.found or n_others > 0
+        n_known = sum(map(len, _BEYOND_ASCII.findall(text))) - n_others
+        if not self._is_utf8 and n_others > n_known and not text.startswith("\ufeff"):
+            self._is_cp1252 = True
+            return _from_cp1252(text.encode(errors="surrogateescape") + self._utf8.getstate()[0])
+        self._is_utf8 = self._is_utf8 or n_known > 0
+        if not n_others:
+            return text
+        return _NOT_UTF8.sub(lambda one: _from_cp1252(bytes([ord(one[0]) - 0xDC00])), text)
+
+
+def _from_cp1252(text: bytes) -> str:
+    return codecs.charmap_decode(text, "strict", _CP1252)[0]
 
 
 def end_of_rows(text: bytes, delimiter: bytes | None) -> int:

@@ -17,6 +17,8 @@ from kernelstream.columns.texts import settle
 
 __all__ = ["SAMPLE", "Block", "TextTable"]
 
+_NOT_UTF8 = "text that is not UTF-8 is read as cp1252; --encoding names another encoding"
+
 SAMPLE = 1 << 18  # bytes from which the columns' types are determined
 
 T = TypeVar("T")
@@ -162,6 +164,8 @@ class TextTable(Reader):
     def _parsed(
         self, block: Block, columns: Mapping[str, pa.DataType] | None, rows_before: int = 0
     ) -> pa.Table:
+        if self._lines.is_cp1252 and _NOT_UTF8 not in self.notes:
+            self.notes.append(_NOT_UTF8)
         if not block.text.strip():
             return pa.schema(list((columns or {}).items())).empty_table()
         try:
