@@ -44,3 +44,48 @@ def test_without_the_option_all_rows_are_learned_and_it_is_named(tmp_path):
     again = learn(ROWS[300:400], tmp_path / "m")
     assert "300 rows of an earlier pipe are learned; if standard input begins" in again.stderr
     assert ks.load(tmp_path / "m").n_seen_ == 400
+
+
+def answers(text, *options):
+    """The predictions of a live filter, without the header, and its messages."""
+    command = [sys.executable, "-m", "kernelstream", "learn", "-", "-t", "y", "--predict-to", "-"]
+    done = subprocess.run(
+        [*command, *options], input=text, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout.splitlines()[1:], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("labels", "n_first", "options"),
+    [
+        (("yes", "no"), 1, ()),
+        (("yes", "no"), 300, ("--missing", "skip")),
+        (("yes", "no"), 3, ("--experts",)),
+        (("1", "0"), 3, ("--classify", "--missing", "fill")),
+        (("1.5", "2.5"), 3, ("--missing", "skip")),
+        (("1.5", "2.5"), 3, ("--experts",)),
+    ],
+)
+def test_rows_before_the_first_target_of_a_pipe_are_predicted_alone(labels, n_first, options):
+    rows = n_first * "1,2,\n" + "".join(f"{i},{i % 3},{labels[i % 2]}\n" for i in range(30))
+    status, said, messages = answers("a,b,y\n" + rows, *options)
+    assert status == 0, messages
+    assert len(said) == n_first + 30
+    assert set(said[:n_first]) == ({"0"} if "." in labels[0] else {""})
+    assert f"rows learned   30 ({n_first} " in messages
+
+
+def test_rows_without_labels_have_empty_predictions_before_the_first_one_is_learned():
+    text = "a,b,y\n" + 60_000 * "12345,67890,\n" + "1,2,yes\n3,1,no\n1,2,\n"
+    status, said, messages = answers(text, "--classify")
+    assert status == 0, messages
+    assert said[:60_000] == 60_000 * [""]
+    assert all(label in {'"yes"', '"no"'} for label in said[60_000:])
+    status, said, messages = answers(text)
+    assert "y has no value in the first rows, and is learned as a number; --classify" in messages
+
+
+def test_a_pipe_without_any_label_is_answered_by_empty_predictions():
+    status, said, messages = answers("a,b,y\n1,2,\n3,1,\n", "--classify")
+    assert (status, said) == (1, ["", ""])
+    assert "error: standard input has no complete row (2 skipped)" in messages

@@ -202,6 +202,10 @@ def _choose_target(
         for name in targets
     ]
     if classify or any(kind_of(kind) in {"category", "boolean"} for kind in kinds):
+        if classify and len(targets) == 1 and pa.types.is_null(kinds[0]):
+            # Labels of which the first rows have none are texts.
+            chosen.label, chosen.label_type = targets[0], pa.string()
+            return
         if classify and len(targets) == 1 and has_whole_numbers(table, targets[0]):
             # Whole numbers beside gaps are written as floats.
             chosen.label, chosen.label_type = targets[0], pa.int64()
@@ -212,6 +216,12 @@ def _choose_target(
             _refuse_names_of_rows(table, chosen.label)
     else:
         require_kinds(table, dict.fromkeys(set(targets) - set(numbers), "number"))
+        chosen.notes += [
+            f"{name} has no value in the first rows, and is learned as a number; --classify learns "
+            "labels"
+            for name, kind in zip(targets, kinds, strict=True)
+            if pa.types.is_null(kind)
+        ]
 
 
 def check_alike(table: Reader, columns: Columns, first: str) -> None:

@@ -87,7 +87,7 @@ class Labels(Task):
         model = rows.begin_again(model, self.classes)
         if not rows.n_rows:
             return model, ""
-        kept = f"the {rows.n_rows:,} rows so far"
+        kept = "the row so far" if rows.n_rows == 1 else f"the {rows.n_rows:,} rows so far"
         if rows.n_kept < rows.n_rows:
             kept = f"a sample of {rows.n_kept:,} of {kept}"
         names = ", ".join(map(repr, new))
@@ -100,7 +100,8 @@ class Labels(Task):
     def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
         """See `Task.learn`."""
         predictions = np.full(len(batch), None, dtype=object)
-        if predicted.any():
+        # Before the first label of a pipe no class is known that could be predicted.
+        if predicted.any() and len(self.classes):
             labels: Any = batch.labels
             self._refuse_new(batch, labels, learned)
             known = learned[predicted]
