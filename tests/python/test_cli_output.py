@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import stat
 import threading
 import warnings
@@ -191,9 +192,54 @@ def test_figures_are_lines_of_json_and_a_picture(table, tmp_path):
     assert last["window_error"] > 0
     assert "in the last 500" in result.stdout
     assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert f"picture written  {picture}" in result.stdout
+    assert f"metrics written  {figures}" in result.stdout
     run("learn", table, "-t", "up", "-x", "y", "--metrics", figures)
     last = [json.loads(line) for line in figures.read_text().splitlines()][-1]
     assert last["error"] < last["majority_error"]
+
+
+def test_every_file_that_is_written_has_a_line(table, tmp_path):
+    pytest.importorskip("matplotlib")
+    paths = {what: tmp_path / what for what in ("plot", "save", "output", "predict-to.csv", "c")}
+    options = ["--predict-to", paths["predict-to.csv"], "-s", paths["save"]]
+    result = run("learn", table, "-t", "y", *options, "--checkpoint", paths["c"])
+    for path in (paths["predict-to.csv"], paths["save"], paths["c"]):
+        assert result.stdout.count(f" {path}") == 1
+    result = run("learn", table, "-t", "y", "--predict-to", "-")
+    assert "written" not in result.stdout + result.stderr
+    pd.DataFrame({"x": np.sin(np.arange(400) / 9.0)}).to_csv(table, index=False)
+    options = ["--columns", "x", "--forecast", "3", "--plot", paths["plot"]]
+    result = run("dynamics", table, *options, "--output", paths["output"].with_suffix(".csv"))
+    assert f"picture written to {paths['plot']}" in result.stderr
+    assert paths["plot"].exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "option"), [("y", []), ("y", ["--coverage", "0.9"]), ("up", [])]
+)
+def test_errors_of_rows_that_were_learned_have_a_remark(table, tmp_path, target, option):
+    model, new = tmp_path / "model", tmp_path / "new.csv"
+    options = ["-x", "up" if target == "y" else "y", "-s", model]
+    learned = run("learn", table, "-t", target, *options).stdout
+    said = run("predict", model, table, *option, "--output", tmp_path / "out.csv").stderr
+    remark = f"note: the model has learned {table}: errors of new rows are larger"
+    assert said.count(remark) == 1
+    assert ("inside their intervals" in said) == bool(option)
+    error = learned.splitlines()[1].split()[1]
+    name = "RMSE" if target == "y" else "mistakes"
+    before = re.search(rf"; learn printed {name} (\S+)", said)[1]
+    assert float(before.rstrip("%")) == pytest.approx(float(error.rstrip("%")), rel=1e-3)
+    half = table.read_text().splitlines(keepends=True)
+    new.write_text("".join([half[0], *half[1500:]]))
+    for other in (["predict", model, new], ["explain", model, table]):
+        said = run(*other, "--output", tmp_path / "out.csv").stderr
+        assert "has learned" not in said
+    # Files without targets have no errors.
+    pd.read_csv(table).drop(columns=target).to_csv(table, index=False)
+    assert (
+        "has learned" not in run("predict", model, table, "--output", tmp_path / "out.csv").stderr
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 40, 256, 400, 2000])

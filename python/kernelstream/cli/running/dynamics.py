@@ -243,6 +243,7 @@ class Dynamics:
                 for batch in batches_of(source, table, columns, 0, size, self._bad_cells):
                     if stop.wanted:
                         return
+                    self._printed = print_notes(self.console, table, self._printed)
                     for piece in self._pieces(batch):
                         self._take(piece)
                     rows += len(batch)
@@ -389,6 +390,8 @@ class Dynamics:
         print_report(self.console if writes_out else Terminal(), findings, spectrum, self.save)
         if steps:
             self._write(outlooks)
+        if self.plot is not None:
+            say(self.console, f"picture written to {self.plot}")
 
     def _report_no_intervals(self, outlooks: list[Outlook]) -> None:
         """Name the steps that have no intervals in some column."""

@@ -258,6 +258,7 @@ class Learning:
                     batch = next(batches, None)
                 if batch is None:
                     break
+                self._printed = print_notes(self._console, table, self._printed)
                 yield batch
         if table.repeated:
             self._repeated.append(describe_repeated(table))
@@ -412,6 +413,7 @@ class Learning:
             "targets missing": session.task.describe_missing,
             "bad cells": self._bad_cells.summary(),
             "headers repeated": "; ".join(self._repeated),
+            **(self._paths.written if not self._problems else {}),
         }
         print_facts(output, session, self._bar, saved, decided)
         for problem in self._problems:

@@ -148,8 +148,9 @@ def print_facts(
     facts["points stored"] = f"{session.model.n_stored_:,}"
     if progress.rows:
         facts["speed"] = f"{bar.rows_per_second:,.0f} rows per second, {bar.seconds:.1f} s in total"
-    for path in saved:
-        facts["model saved"] = f"{path} ({path.stat().st_size / 1024:,.0f} kB)"
+    if saved:
+        sizes = [f"{path} ({path.stat().st_size / 1024:,.0f} kB)" for path in saved]
+        facts["model saved"] = ", ".join(sizes)
     facts |= {name: text for name, text in decided.items() if text}
     width = max(map(len, facts))
     for name, value in facts.items():

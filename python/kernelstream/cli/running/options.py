@@ -55,6 +55,16 @@ class Paths:
     skip_seen: bool = False
     compact: bool = False
 
+    @property
+    def written(self) -> dict[str, str]:
+        """Files besides models that are written, by what is written; without standard output."""
+        paths = {
+            "predictions written": self.predict_to,
+            "metrics written": self.metrics,
+            "picture written": self.plot,
+        }
+        return {what: str(path) for what, path in paths.items() if str(path) not in {"None", "-"}}
+
     def check(self, sources: Sequence[Source]) -> None:
         """Check that everything can be written, and that no output is another file of this run.
 

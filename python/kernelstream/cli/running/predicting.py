@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,7 @@ class Predicting:
                     printed = print_notes(self.console, table, printed)
                     found = batches_of(source, table, columns, 0, lambda: _ROWS, bad_cells)
                     for batch in found:
+                        printed = print_notes(self.console, table, printed)
                         sound = usable(batch, columns, missing, need_target=False, remedy=_REMEDY)
                         with batch.naming(sound):
                             said = task.predict(estimator, batch, sound)
@@ -113,8 +115,27 @@ class Predicting:
             say(self.console, f"bad cells: {summary}")
         if task.error.n_rows:
             task.summarize(self.console)
+            self._remark_on_learned(estimator, sources, task)
         if self.output is not None:
             say(self.console, f"{rows:,} predictions written to {self.output}")
+
+    def _remark_on_learned(self, estimator: Any, sources: list[Source], task: Task) -> None:
+        """Say that errors of rows that the model has learned are smaller than those of others."""
+        progress = Progress.from_note(estimator._note, self.model)
+        learned = [source.name for source in sources if progress.learned(source)]
+        if not learned:
+            return
+        before = deepcopy(task.error)
+        printed = ""
+        if progress.error:
+            before.set_state(progress.error)
+            printed = f"; learn printed {before}" if before.n_rows else ""
+        inside = "" if self.coverage is None else ", and fewer of them are inside their intervals"
+        say(
+            self.console,
+            f"note: the model has learned {listed(learned)}: errors of new rows are larger"
+            f"{inside}{printed}",
+        )
 
     def _open(self, source: Source) -> Reader:
         # Lines of a pipe are answered as they arrive.

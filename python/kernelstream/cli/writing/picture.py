@@ -86,6 +86,7 @@ class History:
             ax.set(ylabel=f"error of {target}", ylim=(0.0, None))
             style_axes(ax)
         ax.set_xlabel("rows")
-        ax.legend(frameon=False)
+        if self.points:
+            ax.legend(frameon=False)
         with replacing(self._path) as file:
             figure.savefig(file, format=self._format, dpi=150)
