@@ -212,15 +212,19 @@ class _Utf8OrCp1252:
         text = self._utf8.decode(block, final)
         if text.isascii():
             return text
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.found = True
+        else:
+            self._is_utf8 = True
+            return text
         n_others = len(_NOT_UTF8.findall(text))
-        self.found = self.found or n_others > 0
         n_known = sum(map(len, _BEYOND_ASCII.findall(text))) - n_others
         if not self._is_utf8 and n_others > n_known and not text.startswith("\ufeff"):
             self._is_cp1252 = True
             return _from_cp1252(text.encode(errors="surrogateescape") + self._utf8.getstate()[0])
-        self._is_utf8 = self._is_utf8 or n_known > 0
-        if not n_others:
-            return text
+        self._is_utf8 = True
         return _NOT_UTF8.sub(lambda one: _from_cp1252(bytes([ord(one[0]) - 0xDC00])), text)
 
 
