@@ -388,3 +388,10 @@ def test_later_files_are_read_as_the_first_one(tmp_path):
     (tmp_path / "3.csv").write_text("code,when,y\nA1,some day,1.5\n")
     result = run("learn", tmp_path / "*.csv", "-t", "y", "--missing", "fill")
     assert f"{tmp_path / '3.csv'}: column 'when' contains text, not times" in result.stderr
+
+
+def test_bytes_of_a_parquet_file_are_named_as_such(tmp_path):
+    path = tmp_path / "t.parquet"
+    pa_parquet.write_table(pa.table({"a": [1.0, 2.0], "b": [b"x", b"\xe9"], "y": [1.0, 2.0]}), path)
+    assert "left out: b (bytes)" in run("learn", path, "-t", "y").stderr
+    assert "column 'b' contains bytes, not numbers" in run("learn", path, "-t", "b").stderr

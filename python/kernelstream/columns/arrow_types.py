@@ -103,7 +103,7 @@ def what_else(kind: pa.DataType) -> str:
     kind = plain(kind)
     for found, what in (
         (types.is_null, "empty"),
-        (types.is_binary, "text that is not UTF-8"),
+        (types.is_binary, "bytes"),
         (types.is_nested, "a list or an object"),
     ):
         if found(kind):
