@@ -7,6 +7,15 @@ use crate::persist::{Reader, Writer};
 /// The weight of a past row falls by this factor each row: of some three thousand.
 const MEMORY: f64 = 0.9997;
 
+/// Rows that every model counts as having learned before the first.
+const FIRST_ROWS: f64 = 16.0;
+
+/// The factor by which the weight of a past row falls after this many: a prediction counts by how many rows it was made
+/// from, since those of few rows are right less often than later ones of the same score.
+fn memory_after(rows: f64) -> f64 {
+    MEMORY.min(1.0 - (rows + FIRST_ROWS).recip())
+}
+
 /// Logarithms of odds beyond which the scale is another one, to either side: where a score says that a class is nearly
 /// sure, labels are often wrong for another reason, and where it does not, models are shyer than need be.
 const SURE: f64 = 2.0;
@@ -48,13 +57,13 @@ impl Calibration {
         self.0.apply(&terms(odds))
     }
 
-    /// Learns the sign of a row, 1 if it is of the class and -1 if not, which counts `weight` times: the logarithm of
-    /// the odds before.
-    pub fn learn(&mut self, odds: f64, sign: f64, weight: f64) -> f64 {
+    /// Learns the sign of a row, 1 if it is of the class and -1 if not, which counts `weight` times and comes after `rows`
+    /// others: the logarithm of the odds before.
+    pub fn learn(&mut self, odds: f64, sign: f64, weight: f64, rows: f64) -> f64 {
         let terms = terms(odds);
         let log_odds = self.0.apply(&terms);
         if weight > 0.0 {
-            self.0.learn(&terms, sign, weight, MEMORY, PRIOR);
+            self.0.learn(&terms, sign, weight, memory_after(rows), PRIOR);
             let [scale, _, above, below] = &mut self.0.weights;
             *scale = scale.max(LEAST);
             (*above, *below) = (above.max(LEAST - *scale), below.max(LEAST - *scale));
@@ -172,7 +181,7 @@ mod tests {
         let mut calibration = Calibration::new();
         for (scale, offset) in [(1.7, -0.8), (0.6, 0.5)] {
             stream(20_000, scale, offset).for_each(|(score, sign)| {
-                calibration.learn(odds_of_linear(score), sign, 1.0);
+                calibration.learn(odds_of_linear(score), sign, 1.0, 1e9);
             });
             assert!((calibration.0.weights[0] - scale).abs() < 0.25, "{calibration:?}");
             assert!((calibration.0.weights[1] - offset).abs() < 0.15, "{calibration:?}");
@@ -187,7 +196,7 @@ mod tests {
             let score = 2.0 / (1.0 + (-x).exp()) - 1.0;
             let right = x + 0.5 * (x - 2.0).max(0.0) - 0.8 * (x + 2.0).min(0.0);
             let p = (1.0 + (-right).exp()).recip();
-            calibration.learn(odds_of_linear(score), if uniform(6, t) < p { 1.0 } else { -1.0 }, 1.0);
+            calibration.learn(odds_of_linear(score), if uniform(6, t) < p { 1.0 } else { -1.0 }, 1.0, 1e9);
         }
         let [scale, _, above, below] = calibration.0.weights;
         assert!((scale - 1.0).abs() < 0.2 && (above - 0.5).abs() < 0.3, "{calibration:?}");
@@ -207,7 +216,7 @@ mod tests {
     fn larger_scores_are_larger_odds_even_if_the_stream_says_otherwise() {
         let mut calibration = Calibration::new();
         stream(5000, -2.0, 0.0).for_each(|(score, sign)| {
-            calibration.learn(odds_of_linear(score), sign, 1.0);
+            calibration.learn(odds_of_linear(score), sign, 1.0, 1e9);
         });
         let odds: Vec<f64> =
             (-30..=30).map(|k| calibration.apply(odds_of_linear(f64::from(k) / 10.0))).collect();
@@ -219,12 +228,12 @@ mod tests {
         for weight in [1e3, 1e6, 1e12] {
             let mut calibration = Calibration::new();
             stream(200, 1.0, 0.0).for_each(|(score, sign)| {
-                calibration.learn(odds_of_linear(score), sign, 1.0);
+                calibration.learn(odds_of_linear(score), sign, 1.0, 1e9);
             });
-            calibration.learn(odds_of_linear(0.9), -1.0, weight);
+            calibration.learn(odds_of_linear(0.9), -1.0, weight, 1e9);
             let met = calibration.apply(odds_of_linear(0.9));
             assert!((-40.0..0.0).contains(&met), "{weight}: {met}");
-            calibration.learn(odds_of_linear(0.9), 1.0, weight);
+            calibration.learn(odds_of_linear(0.9), 1.0, weight, 1e9);
             assert!(
                 calibration.apply(odds_of_linear(0.9)).abs() < 40.0 && calibration.is_sound(),
                 "{weight}"
@@ -233,13 +242,28 @@ mod tests {
     }
 
     #[test]
+    fn early_predictions_of_a_model_that_improves_count_little() {
+        // Scores of a model that has learned few rows are right less often than they say.
+        let mut scales = Vec::new();
+        for of_model in [true, false] {
+            let mut calibration = Calibration::new();
+            for (t, (score, sign)) in stream(1000, 2.0, 0.0).enumerate() {
+                let x = odds_of_linear(score) * if t < 300 { 4.0 } else { 1.0 };
+                calibration.learn(x, sign, 1.0, if of_model { t as f64 } else { 1e9 });
+            }
+            scales.push(calibration.0.weights[0]);
+        }
+        assert!((scales[0] - 2.0).abs() < (scales[1] - 2.0).abs(), "{scales:?}");
+    }
+
+    #[test]
     fn rows_without_weight_teach_nothing() {
         let (mut one, mut other) = (Calibration::new(), Calibration::new());
         for (i, (score, sign)) in stream(100, 2.0, 1.0).enumerate() {
             let before = one.apply(odds_of_linear(score));
-            assert_eq!(one.learn(odds_of_linear(score), sign, 1.0).to_bits(), before.to_bits());
-            other.learn(odds_of_linear(score), sign, 1.0);
-            other.learn(odds_of_linear(i as f64), -sign, 0.0);
+            assert_eq!(one.learn(odds_of_linear(score), sign, 1.0, 1e9).to_bits(), before.to_bits());
+            other.learn(odds_of_linear(score), sign, 1.0, 1e9);
+            other.learn(odds_of_linear(i as f64), -sign, 0.0, 1e9);
         }
         assert_eq!(one.0.numbers(), other.0.numbers());
     }

@@ -363,15 +363,16 @@ impl Labels {
             }
             self.calibrate(scores.view_mut());
             let middle = self.middle();
+            let rows = self.weighed[1];
             let share_of_usual = self.weigh_row(weight);
             for ((odds, sign), calibration) in odds.iter().zip(signs).zip(&mut self.calibrations) {
                 if let Some(middle) = middle {
                     // Both classes have the weight of the rarer one.
                     let rarest = self.counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(1);
                     let share = as_f64(rarest) / as_f64(self.counts[usize::from(*sign > 0.0)].max(1));
-                    calibration.learn(*odds - middle, *sign, share_of_usual * share.min(1.0));
+                    calibration.learn(*odds - middle, *sign, share_of_usual * share.min(1.0), rows);
                 } else {
-                    calibration.learn(*odds, *sign, share_of_usual);
+                    calibration.learn(*odds, *sign, share_of_usual, rows);
                 }
             }
             if let ([odds], true) = (&odds[..], weight > 0.0 && self.has_middle()) {
