@@ -250,7 +250,7 @@ impl State {
 
     /// Shares of the columns in the predictions of the kernel experts for rows (d): mean squared slopes times variances.
     ///
-    /// Of transformed columns: where values are dense, as at the extremes of a sine, normal scores are steep, so that the
+    /// They are along transformed columns: where values are dense, as at the extremes of a sine, normal scores are steep, so that the
     /// squared slope along the column itself would be that of a few rows.
     pub fn importances_at(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let weight =

@@ -334,7 +334,7 @@ mod tests {
 
     use super::*;
 
-    /// Of the scores of these values: the largest slope, times the deviation of the values.
+    /// The largest slope of the scores of these values, times the deviation of the values.
     fn steepest(values: &[f64]) -> f64 {
         let column = Column::scores(values, &PreprocessingParams::default());
         let mean = values.iter().sum::<f64>() / values.len() as f64;
