@@ -494,7 +494,16 @@ fn in_words(reason: &str) -> String {
     let others = [("i64", "a whole number"), ("f64", "a number"), ("a sequence", "a list")];
     let reason = without_type_names(reason)
         .replace("type: sequence", "type: list")
-        .replace("type: map", "type: object");
+        .replace("type: map", "type: object")
+        .replace("expected string or map", "expected a name, or an object such as {\"name\": ...}")
+        .replace("map with a single key", "an object with a single name")
+        .replace(
+            "data did not match any variant of untagged enum Label",
+            "labels are whole numbers, texts or booleans",
+        )
+        .replace("expected variant identifier", "expected a name")
+        .replace("unit variant, expected newtype variant", "a name alone, expected an object with its value")
+        .replace("expected unit", "expected a name alone");
     counts.into_iter().chain(others).fold(reason, |text, (name, words)| {
         text.replace(&format!("expected {name}"), &format!("expected {words}"))
     })

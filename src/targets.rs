@@ -540,7 +540,7 @@ impl<M: InnerModel + Persist> TargetModels<M> {
         let count = self.models.len();
         for (c, model) in self.models.iter_mut().enumerate() {
             *model = load_inside(from, &name(c), model)?;
-            let (model, broken) = (model, |what: &str| Err(Error::file(what)));
+            let broken = |what: &str| Err(Error::file(what));
             if model.n_outputs().is_some_and(|outputs| outputs != 1 && outputs != count) {
                 return broken("the model of a target has another number of outputs");
             }

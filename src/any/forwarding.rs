@@ -1,6 +1,5 @@
-//! The interface of all models, of the model that it is.
-//!
-//! Every method is passed on, also those with defaults: a kind of model has its own.
+//! The interface of all models: every method is that of the model inside, also those with defaults, of which a kind of
+//! model has its own.
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2};
 

@@ -5,7 +5,7 @@
 //! regularization by the first of them, appends delays for partially observed systems, and returns
 //! forecasts in the user's units. Everything is learned, saved and used together with the operator.
 //!
-//! Folders hold parts that do not know [`Dynamics`]; the files beside them are its methods, and call these. In the order in
+//! Folders hold parts that do not depend on [`Dynamics`]; the files beside them are its methods, and call these. In the order in
 //! which they are read:
 //!
 //! | files | contents |

@@ -87,7 +87,8 @@ def test_it_is_a_mixture_of_scores_with_calibrated_odds():
         z = np.array([x, 1.0, max(x - 2.0, 0.0), min(x + 2.0, 0.0)])
         expected[t] = theta @ z
         # An implicit Newton step: the slope is that where the step ends.
-        curvature = 0.9997 * curvature + 0.0003 * prior
+        memory = min(0.9997, 1.0 - 1.0 / (t + 16.0))
+        curvature = memory * curvature + (1.0 - memory) * prior
         step = np.linalg.solve(curvature, z)
         low, high = expected[t] - z @ step, expected[t] + z @ step
         for _ in range(100):

@@ -242,28 +242,24 @@ impl State {
         Ok(out)
     }
 
-    /// Gradients of the mixture of the kernel experts (n, outputs, d): theirs, and of their shares through the
-    /// confidences. With respect to columns as they came, or transformed; raw ones before the first refit.
-    pub fn gradient_of_kernels(&self, x: ArrayView2<'_, f64>, columns: Columns) -> Result<Array3<f64>> {
-        self.gradient_and_prediction_of_kernels(x, columns).map(|(gradient, _)| gradient)
-    }
-
     /// Shares of the columns in the predictions of the kernel experts for rows (d): mean squared slopes times variances.
     ///
-    /// They are along transformed columns: where values are dense, as at the extremes of a sine, normal scores are steep, so that the
-    /// squared slope along the column itself would be that of a few rows.
+    /// Slopes and variances are those after each column's transform: where values are dense, as at the extremes of a sine,
+    /// normal scores are steep, so that squared slopes along the column itself would be those of a few rows. The variances
+    /// are those of the expert with most weight, and differ little between experts: each transform makes them 1 in its sample.
     pub fn importances_at(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
-        let weight =
-            |member: usize| (0..self.outputs()).map(|output| self.weight(member, output)).sum::<f64>();
+        let (mixtures, _) = self.answering(self.answers_any_of(x));
+        let weight = |member: usize| mixtures.iter().map(|mixture| mixture.weights()[member]).sum::<f64>();
         let leading = (0..self.members.len()).max_by(|a, b| weight(*a).total_cmp(&weight(*b)));
-        let gradient = self.gradient_of_kernels(x, Columns::Transformed)?;
+        let (gradient, _) = self.gradient_and_prediction_of_kernels(x, Columns::Transformed)?;
         Ok(match leading {
             Some(e) => shares_of(&gradient, self.members[e].preprocessing().transformed(x).view()),
             None => shares_of(&gradient, x),
         })
     }
 
-    /// The same, and the predictions (n, outputs).
+    /// Gradients of the mixture of the kernel experts (n, outputs, d), theirs and of their shares through the confidences,
+    /// and the predictions (n, outputs). With respect to columns as they came, or transformed; raw ones before the first refit.
     fn gradient_and_prediction_of_kernels(
         &self,
         x: ArrayView2<'_, f64>,

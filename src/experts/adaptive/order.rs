@@ -46,22 +46,33 @@ pub(super) fn differ(latest: &Sample, history: &Sample, deviations: f64) -> bool
 const ERRORS: f64 = 6.0;
 
 /// Whether the mean of a column differs between the latest rows and those of all time by more than chance allows the
-/// largest of as many differences: [`ERRORS`] standard errors for few columns, more for many.
+/// largest of as many differences, [`ERRORS`] standard errors for few columns and more for many. Neighbouring rows are
+/// counted as independent: a column that wanders by itself has other means.
 pub(super) fn have_other_means(latest: ArrayView2<'_, f64>, history: ArrayView2<'_, f64>) -> bool {
     let error = (1.0 / latest.nrows().max(1) as f64 + 1.0 / history.nrows().max(1) as f64).sqrt();
     let limit = (ERRORS * ERRORS + 2.0 * (latest.ncols().max(1) as f64).ln()).sqrt() * error;
-    moments(latest).iter().zip(moments(history)).any(|(one, all)| (one.0 - all.0).abs() > limit * all.1)
+    // The mean of equal values differs from them by rounding.
+    let differs = |latest: f64, (mean, deviation): (f64, f64)| {
+        (latest - mean).abs() > limit * deviation + CONSTANT * mean.abs()
+    };
+    moments(latest).iter().zip(moments(history)).any(|(latest, all)| differs(latest.0, all))
 }
 
-/// Share of the changes of a sorted target that have one sign.
+/// Difference of two means, as a share of them, that is one of rounding.
+const CONSTANT: f64 = 1e-12;
+
+/// Share of the changes of a sorted target that have one sign. A level that rises by half its noise with each row has 64 %.
 const SORTED: f64 = 0.9;
+
+/// Fewest changes that show it: a step tells nothing.
+const CHANGES: usize = 16;
 
 /// Whether a target changes in one direction nearly always, in rows in their order.
 pub(super) fn rise_or_fall(y: ArrayView2<'_, f64>) -> bool {
     y.columns().into_iter().any(|target| {
         let changes = || target.iter().zip(target.iter().skip(1)).map(|(before, after)| after - before);
         let [up, down] = [changes().filter(|c| *c > 0.0).count(), changes().filter(|c| *c < 0.0).count()];
-        up.max(down) as f64 > SORTED * (up + down) as f64
+        up + down >= CHANGES && up.max(down) as f64 > SORTED * (up + down) as f64
     })
 }
 

@@ -128,12 +128,24 @@ impl Column {
     }
 }
 
+/// Rounding of a computed value, as a share of the largest of the middle eight tenths: of sines of the hours of a century.
+const ROUNDING: f64 = 1e-11;
+
+/// The same as a share of the range of these values.
+const SMALL: f64 = 1e-9;
+
+/// Values closer to zero than this many times the rounding, without any between, are zero but for rounding.
+const GAP: f64 = 100.0;
+
 /// Difference of sorted values that is one of rounding, as between the sines of whole periods: scores between them would
-/// have a slope of 1e15. In proportion to the range of the middle values, or, where most are equal, of all.
+/// have a slope of 1e15. None where values span so many decades that there are values between rounding and the others.
 fn rounding_of(sorted: &[f64]) -> f64 {
     let last = sorted.len() - 1;
-    let middle = sorted[last - last / 10] - sorted[last / 10];
-    if middle > 0.0 { 1e-9 * middle } else { 1e-13 * (sorted[last] - sorted[0]) }
+    let (low, high) = (sorted[last / 10], sorted[last - last / 10]);
+    // Times in seconds since 1970 differ little in proportion to their values.
+    let rounding = (ROUNDING * low.abs().max(high.abs())).min(SMALL * (high - low));
+    let spans = sorted.iter().any(|value| (rounding..GAP * rounding).contains(&value.abs()));
+    if spans { 0.0 } else { rounding }
 }
 
 /// Transforms of all columns.
@@ -349,14 +361,19 @@ mod tests {
         let exact: Vec<f64> = (0..2000).map(|hour| (TAU * f64::from(hour % 24) / 24.0).sin()).collect();
         assert!(steepest(&hours) < 100.0, "{}", steepest(&hours));
         assert!((steepest(&hours) - steepest(&exact)).abs() < 1e-6);
-        // Flags of which most are equal, and small values beside large ones, keep their differences.
-        let flags: Vec<f64> =
-            (0..2000).map(|row| if row % 20 == 0 { 1e-9 * f64::from(row) } else { 0.0 }).collect();
-        let tail: Vec<f64> =
-            (1..2000).map(|row| if row % 50 == 0 { 1e9 } else { 1.0 / f64::from(row) }).collect();
-        for values in [flags, tail] {
+    }
+
+    #[test]
+    fn small_differences_that_are_none_of_rounding_are_kept() {
+        let flags = (0..2000).map(|row| if row % 20 == 0 { 1e-9 * f64::from(row) } else { 0.0 });
+        let tail = (1..2000).map(|row| if row % 50 == 0 { 1e9 } else { 1.0 / f64::from(row) });
+        let decades = (0..2000).map(|row| 10_f64.powf(-24.0 * f64::from(row) / 2000.0));
+        let times = (0..2000).map(|row| 1.7e9 + 1e-4 * f64::from(row));
+        for values in [flags.collect::<Vec<_>>(), tail.collect(), decades.collect(), times.collect()] {
             let column = Column::scores(&values, &PreprocessingParams::default());
             let [low, high] = [values[1], values[40]].map(|value| column.apply(value));
+            assert!((low - high).abs() > 0.01, "{low} {high}");
+            let [low, high] = [values[1900], values[1998]].map(|value| column.apply(value));
             assert!((low - high).abs() > 0.1, "{low} {high}");
         }
     }

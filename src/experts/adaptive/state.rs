@@ -125,8 +125,8 @@ impl State {
 
     /// Whether a mean of the latest targets predicts the next one so well that rows come in an order: in a random order
     /// functions of the columns predict it better and, where the relation drifts, those that forget. In the first rows they
-    /// may not yet, so that targets must also be near to the ones before them. Numbers also are where their level wanders;
-    /// rows in an order of which the columns know have other columns than those before, and sorted targets rise or fall.
+    /// may not yet, so that targets must also be near to the ones before them. Numbers are also near where their level
+    /// wanders: in an order, means of columns differ from earlier ones, or targets rise or fall.
     pub fn latest_targets_lead(&self) -> bool {
         let leads = |c: usize| {
             let weight = |of: &dyn Fn(&Member) -> bool| -> f64 {

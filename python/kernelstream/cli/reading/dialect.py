@@ -109,11 +109,12 @@ def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialec
 def _most_likely(text: bytes) -> str:
     """Give the delimiter that the header has and that most of the lines have as often."""
     lines = [line for line in text[: 1 << 16].splitlines() if line.strip()][:20]
+    # Spaces around other delimiters are none.
+    stripped = [_AROUND.sub(rb"\1", line) for line in lines]
     best, best_score = ",", (0, 0)
     for delimiter in _DELIMITERS:
-        if delimiter == " ":
-            lines = [_AROUND.sub(rb"\1", line) for line in lines]
-        counts = [_outside_quotes(line).count(delimiter.encode()) for line in lines]
+        of = stripped if delimiter == " " else lines
+        counts = [_outside_quotes(line).count(delimiter.encode()) for line in of]
         if counts and counts[0]:
             alike = Counter(counts)[counts[0]] / len(counts)
             score = (round(10 * alike), counts[0])

@@ -25,6 +25,7 @@ _PACKED = {
 }
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
+_HIGH = bytes(range(128, 256))
 _NOT_UTF8, _BEYOND_ASCII = re.compile("[\udc80-\udcff]"), re.compile(r"[^\x00-\x7f]+")
 # Five bytes without a character are control characters, as browsers read them.
 _CP1252 = "".join(bytes([code]).decode("cp1252", "ignore") or chr(code) for code in range(256))
@@ -71,6 +72,7 @@ class Lines:
                 if packed[0] == "gzip"
                 else pa.CompressedInputStream(pa.PythonFile(bytes_, "r"), packed[0]).read
             )
+        self._n_lines = 0
         self._kept = self._some_bytes()
         if encoding is None:
             encoding = next(
@@ -179,20 +181,22 @@ class Lines:
 
     def _decoded(self, block: bytes) -> bytes:
         try:
-            return self._decoder.decode(block, final=not block).encode()
+            text = self._decoder.decode(block, final=not block).encode()
         except UnicodeDecodeError as error:
+            line = self._n_lines + error.object[: error.start].count(b"\n") + 1
             raise ValueError(
-                f"{self.name} is not {error.encoding} text: {error.reason}; without --encoding, "
-                "bytes that are not UTF-8 are read as cp1252"
+                f"{self.name} is not {error.encoding} text: byte 0x{error.object[error.start]:02x} "
+                f"in line {line}; without --encoding, bytes that are not UTF-8 are read as cp1252"
             ) from None
+        self._n_lines += block.count(b"\n")
+        return text
 
 
 class _Utf8OrCp1252:
     """Decodes UTF-8, and bytes that are not UTF-8 as cp1252, in blocks of any length.
 
-    Text whose first bytes beyond ASCII are mostly not UTF-8 is cp1252 from there on. Text that
-    began as UTF-8 is damaged, or was joined from files of both encodings: single bytes of it are
-    cp1252.
+    Each line is decoded for itself: one that is mostly not UTF-8 is cp1252; of one that is UTF-8
+    but for some bytes, as damaged text is, these bytes are.
 
     Attributes
     ----------
@@ -201,31 +205,31 @@ class _Utf8OrCp1252:
     """
 
     def __init__(self) -> None:
-        # Bytes that are not UTF-8 become U+DC80 to U+DCFF.
-        self._utf8 = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        self._is_utf8 = self._is_cp1252 = self.found = False
+        self._rest = b""
+        self.found = False
 
     def decode(self, block: bytes, final: bool = False) -> str:
-        """Decode a block; its last bytes may be decoded with the next one."""
-        if self._is_cp1252:
-            return _from_cp1252(block)
-        text = self._utf8.decode(block, final)
-        if text.isascii():
-            return text
+        """Decode the whole lines of a block; the rest of it is decoded with the next one."""
+        text = self._rest + block
+        end = len(text) if final else max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        if end == 0 and len(text) > BLOCK:
+            end = len(text.rstrip(_HIGH))
+        self._rest, text = text[end:], text[:end]
         try:
-            text.encode()
-        except UnicodeEncodeError:
+            return text.decode()
+        except UnicodeDecodeError:
             self.found = True
-        else:
-            self._is_utf8 = True
-            return text
-        n_others = len(_NOT_UTF8.findall(text))
-        n_known = sum(map(len, _BEYOND_ASCII.findall(text))) - n_others
-        if not self._is_utf8 and n_others > n_known and not text.startswith("\ufeff"):
-            self._is_cp1252 = True
-            return _from_cp1252(text.encode(errors="surrogateescape") + self._utf8.getstate()[0])
-        self._is_utf8 = True
-        return _NOT_UTF8.sub(lambda one: _from_cp1252(bytes([ord(one[0]) - 0xDC00])), text)
+            return "".join(map(_decoded_line, text.splitlines(keepends=True)))
+
+
+def _decoded_line(line: bytes) -> str:
+    # Bytes that are not UTF-8 become U+DC80 to U+DCFF.
+    text = line.decode(errors="surrogateescape")
+    n_others = len(_NOT_UTF8.findall(text))
+    n_known = sum(map(len, _BEYOND_ASCII.findall(text))) - n_others
+    if n_others > n_known and not text.startswith("\ufeff"):
+        return _from_cp1252(line)
+    return _NOT_UTF8.sub(lambda one: _from_cp1252(bytes([ord(one[0]) - 0xDC00])), text)
 
 
 def _from_cp1252(text: bytes) -> str:

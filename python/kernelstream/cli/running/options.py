@@ -63,7 +63,9 @@ class Paths:
             "metrics written": self.metrics,
             "picture written": self.plot,
         }
-        return {what: str(path) for what, path in paths.items() if str(path) not in {"None", "-"}}
+        return {
+            what: str(path) for what, path in paths.items() if path is not None and str(path) != "-"
+        }
 
     def check(self, sources: Sequence[Source]) -> None:
         """Check that everything can be written, and that no output is another file of this run.
