@@ -246,6 +246,7 @@ class Koopman:
         continued: bool = False,
         progress: Callable[[int], Any] | None = None,
         missing: Sequence[int] | None = None,
+        calendar: Sequence[int] | None = None,
     ) -> None: ...
     def resume_trajectory(self, states: NDArray[np.float64]) -> None: ...
     def learn_one(

@@ -97,7 +97,8 @@ impl Koopman {
 
     /// Learns trajectories (n, d + k), whose states are paired `lag` steps apart. `continued`: the first one continues
     /// where the last one of the call before ended. `missing`: the rows between each and the one before it; 0 if not known.
-    #[pyo3(signature = (trajectories, lag, continued=false, progress=None, missing=None))]
+    /// `calendar`: the periods of their calendar, in states, if it is known.
+    #[pyo3(signature = (trajectories, lag, continued=false, progress=None, missing=None, calendar=None))]
     fn follow(
         &self,
         py: Python<'_>,
@@ -106,6 +107,7 @@ impl Koopman {
         continued: bool,
         progress: Option<&Bound<'_, PyAny>>,
         missing: Option<Vec<usize>>,
+        calendar: Option<Vec<usize>>,
     ) -> PyResult<()> {
         let missing = |piece: usize| missing.as_ref().and_then(|all| all.get(piece)).copied().unwrap_or(0);
         let pieces = trajectories.iter().map(|array| matrix("T", array)).collect::<PyResult<Vec<_>>>()?;
@@ -137,6 +139,9 @@ impl Koopman {
                 let piece = pieces[i].slice(s![start..pieces[i].nrows().min(start + rows.len()), ..]);
                 if start == 0 {
                     model.pass_over(missing(i));
+                    if let Some(calendar) = &calendar {
+                        model.expect_periods(calendar.clone())?;
+                    }
                 }
                 let rows = model.follow_while(piece, lag, start > 0 || !begins(i), should_continue)?;
                 Ok(Learned { rows, busy: model.operator().is_draining() })

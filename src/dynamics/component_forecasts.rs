@@ -6,7 +6,7 @@ use std::ops::Range;
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 
 use super::Dynamics;
-use super::candidates::{CANDIDATES, Candidates, WIDEST};
+use super::candidates::{CANDIDATES, Candidates, LONGEST, WIDEST};
 use super::judging::{Ahead, is_due, stride, stride_under};
 use crate::error::{Error, Result, in_range};
 use crate::interrupt::check;
@@ -21,8 +21,19 @@ const FEW: usize = 2;
 const COMPARED: usize = 16;
 const FURTHEST_APART: usize = 8;
 
+/// Most periods of a calendar.
+const PERIODS: usize = 4;
+
 /// States from which forecasts are made together.
 const BLOCK: usize = 1024;
+
+/// Refuses periods that are not some of a calendar.
+pub(super) fn check_calendar(calendar: &[usize]) -> Result<()> {
+    let is_one = calendar.len() <= PERIODS
+        && calendar.is_sorted_by(|one, next| one < next)
+        && calendar.iter().all(|period| (2..=LONGEST).contains(period));
+    in_range("calendar", calendar, is_one, "at most four periods from 2 to 100,000, rising").map(drop)
+}
 
 impl Dynamics {
     /// Initial state for this number of components; `None` if candidates are disabled.
@@ -33,7 +44,24 @@ impl Dynamics {
         let stride = if self.driven.is_some() { stride_under } else { stride };
         let strides = horizons.iter().map(|steps| stride(*steps)).collect();
         let widths = [width, self.operator.n_controls()];
-        there.then(|| Candidates::new(widths, rows, strides, self.spec.period))
+        there.then(|| {
+            let mut candidates = Candidates::new(widths, rows, strides, self.spec.period);
+            candidates.calendar.clone_from(&self.spec.calendar);
+            candidates
+        })
+    }
+
+    /// Changes the [periods of the calendar](super::DynamicsSpec::calendar), which are looked for from the next state on.
+    pub fn expect_periods(&mut self, calendar: Vec<usize>) -> Result<()> {
+        check_calendar(&calendar)?;
+        if let Some(candidates) = &mut self.candidates {
+            candidates.calendar.clone_from(&calendar);
+        }
+        if let Some(unconfirmed) = &mut self.unconfirmed {
+            unconfirmed.expect_periods(&calendar)?;
+        }
+        self.spec.calendar = calendar;
+        Ok(())
     }
 
     /// Learns the latest state, followed by its inputs; `operator`: forecasts around the operator for each horizon, from this

@@ -56,6 +56,7 @@ use crate::koopman::{Koopman, KoopmanSpec};
 use crate::online::warm_up::WarmUp;
 use crate::persist::check_params;
 use candidates::Candidates;
+use component_forecasts::check_calendar;
 use driven::Driven;
 use joint::JointForecaster;
 use spike_replacement::Unconfirmed;
@@ -130,6 +131,7 @@ impl Dynamics {
             "at most 1,000,000,000 states in all delays",
         )?;
         in_range("warm_up", spec.warm_up, spec.warm_up >= 2, "at least 2")?;
+        check_calendar(&spec.calendar)?;
         check_params(&spec.params)?;
         let operator = spec.operator.build()?;
         let warm_up = spec.learns_first().then(|| WarmUp::new(()));

@@ -28,6 +28,11 @@ pub struct DynamicsSpec {
     /// States in a period, from 2: the state one period before is a further forecast.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<usize>,
+    /// Periods of the calendar of the states, in states, rising, such as 12 of months: at most four, from 2, that are
+    /// [found](super::Dynamics::periods) in fewer states than others. They may become known
+    /// [later](super::Dynamics::expect_periods).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calendar: Vec<usize>,
     /// Pairs in the warm-up, from 2; for wide states fewer, see [`DynamicsSpec::last_turn`].
     pub warm_up: usize,
     /// Parameters for experiments; not stored if they are the defaults.
@@ -95,6 +100,7 @@ impl Default for DynamicsSpec {
             horizons: Vec::new(),
             candidates: false,
             period: None,
+            calendar: Vec::new(),
             warm_up: 2048,
             params: DynamicsParams::default(),
         }

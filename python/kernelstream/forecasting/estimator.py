@@ -142,7 +142,9 @@ class Forecaster(StreamEstimator):
         States in a season, 2 or more, such as 24 of hourly ones. None: up to two are looked for
         each time that the number of rows has grown by a third, or an eighth of up to 64, see
         `periods_`: one of a calendar (4, 7, 12, 24, 48, 52, 168, 336 rows, or a week of days that
-        were found) from two cycles on, if these are alike, any other from three.
+        were found) from two cycles on, if these are alike, any other from three. A period of the
+        calendar that an index of times tells, such as 12 of months, comes before others in up to
+        eight cycles if it repeats itself.
     candidates : bool, default=True
         Whether each component is forecast by the statistical models too, of states of up to 64
         components. False: only by the operator and what is learned in its coordinates, for all
@@ -375,7 +377,8 @@ or sequence of array-likes of shape (n_times, n_features)
             reporting(self, n_states, "states", verbose=verbose) as report,
         ):
             gaps = [reading.given[0].gap or missing, *(one.gap for one in reading.given[1:])]
-            self._core.follow(filled, lag, continued and not reading.begins, report, gaps)
+            follows_on = continued and not reading.begins
+            self._core.follow(filled, lag, follows_on, report, gaps, self._calendar(reading))
         self._times = reading.last(self._core, filled)
         if filled:
             follows = len(filled) == 1 and continued and not any(gaps) and not reading.begins
@@ -387,6 +390,10 @@ or sequence of array-likes of shape (n_times, n_features)
     def _n_components(self) -> int:
         """Components of the states learned; 1 before the first."""
         return int(getattr(self, "n_features_in_", 1))
+
+    def _calendar(self, reading: Reading) -> list[int] | None:
+        """Give the periods of the calendar of times, that seasons are expected to be."""
+        return reading.periods if self._by_component() else None
 
     def _recent_parts(self) -> list[FloatArray]:
         """Give the last states in parts; none if they are not those learned last."""

@@ -8,13 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Calendar", "find_calendar"]
+from kernelstream.koopman.filling import usual_step
+
+__all__ = ["Calendar", "find_calendar", "periods_of_times"]
 
 Times = NDArray[np.datetime64]
 
 _FEWEST = 4  # times by which a calendar is known
 _DAY = np.timedelta64(1, "D")
 _MONTHS_OF_YEAR = 12
+# Steps in a year, or a week, of each unit; years have no period.
+_PERIODS = {"months": 12, "half months": 24, "years": 1, "business days": 5}
+# Steps by time: a day, in microseconds, and days that a step of a week may be longer or shorter.
+_MICROSECONDS = 86_400_000_000
+_WEEK, _WEEKS_OF_YEAR = 7, 52
+# Steps are a whole part of a day to within this share.
+_NEAR = 1e-3
+# Longer seasons are not looked for in few cycles: less than two are kept.
+_LONGEST_PERIOD = 1024
 
 
 @dataclass(frozen=True)
@@ -116,7 +127,7 @@ def find_calendar(times: Times) -> Calendar | None:
     clocks = times.astype("datetime64[us]") - days
     if len(times) < _FEWEST or (clocks != clocks[0]).any():
         return None
-    usual = np.median(np.diff(days) / _DAY)
+    usual = usual_step(np.diff(days) / _DAY)
     if usual == 1:
         weekend = np.busday_count(days[:-1], days[1:]) < np.diff(days) / _DAY
         all_in_week = bool((_weekdays(days) < 5).all() and weekend.any())
@@ -160,3 +171,29 @@ def _find_weekday(days: NDArray[Any], of_month: NDArray[np.float64]) -> Calendar
         return None
     count = 0 if is_last.all() else int(counts[0])
     return Calendar("months", count, weekday=int(weekdays[0]))
+
+
+def periods_of_times(instants: Times, clocks: Times) -> tuple[int, ...] | None:
+    """Give the periods of the calendar of times in their usual steps, rising; None if not known.
+
+    Parameters
+    ----------
+    instants, clocks : ndarray of datetime64
+        The times, and the same by the clocks of their zone.
+    """
+    if len(instants) < _FEWEST:
+        return None
+    if (calendar := find_calendar(clocks)) is not None:
+        step, found = usual_step(np.diff(calendar.position(clocks))), [_PERIODS[calendar.unit]]
+    else:
+        step = usual_step(np.diff(instants.astype("datetime64[us]").astype(np.float64)))
+        step /= _MICROSECONDS
+        # Steps of days are not longer than weeks.
+        found = [1, _WEEK] if step < 1.0 - _NEAR else [_WEEK]
+        if step > _WEEK - _NEAR:
+            found, step = [_WEEKS_OF_YEAR], step / _WEEK
+    if step <= 0.0:
+        return ()
+    counts = [one / step for one in found]
+    whole = [round(one) for one in counts if abs(one - round(one)) <= _NEAR * one]
+    return tuple(one for one in whole if 2 <= one <= _LONGEST_PERIOD)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LONG", "MOST_FILLED", "count_gaps", "count_missing", "insert_rows"]
+__all__ = [
+    "LONG",
+    "MOST_FILLED",
+    "count_gaps",
+    "count_missing",
+    "insert_rows",
+    "usual_step",
+]
 
 FloatArray = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -20,6 +27,44 @@ _WHOLE = 0.25
 _FILLED, _FIRST = 0.25, 10
 # Longer gaps are not counted.
 _LONGEST = 1e6
+# A step that is shorter than the median one is usual if at least one in ten is no longer, and nearly
+# all are whole multiples of it, to within a tenth; of fewer steps it is not known.
+_SHORT, _NEARLY_ALL, _NEAR, _FEWEST = 0.1, 0.95, 0.1, 8
+# Steps after which a pattern of times occurs again, such as those of a day, and their share.
+_PATTERN, _AGAIN = 31, 0.9
+# Multiples by which the step is determined.
+_CLOSER = 1, 3, 10, np.inf
+
+
+def usual_step(steps: NDArray[np.float64]) -> float:
+    """Give the step of evenly spaced times of which many may be missing.
+
+    It is the median, or a shorter one of which nearly all are whole multiples, unless these follow
+    a pattern, as of three times a day.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (n,)
+        The differences of successive times, n at least 1.
+    """
+    median = float(np.median(steps))
+    if len(steps) < _FEWEST or median <= 0.0:
+        return median
+    short = float(np.quantile(steps, _SHORT, method="lower"))
+    if short <= 0.0 or LONG * short > median:
+        return median
+    step = short
+    # Closer, by longer and longer steps.
+    for most in _CLOSER:
+        near = steps[steps < (most + 0.5) * step]
+        step = float(near.sum() / np.rint(near / step).sum())
+    if np.mean(np.abs(steps / step - np.rint(steps / step)) <= _NEAR) < _NEARLY_ALL:
+        return median
+    counts = np.rint(steps / step)
+    again = range(1, min(_PATTERN, len(counts) // 2) + 1)
+    if any(np.mean(counts[lag:] == counts[:-lag]) >= _AGAIN for lag in again):
+        return median
+    return step
 
 
 def count_missing(

@@ -12,8 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.estimators.advice import advise
-from kernelstream.koopman.calendars import find_calendar
-from kernelstream.koopman.filling import LONG, count_gaps, count_missing, insert_rows
+from kernelstream.koopman.calendars import find_calendar, periods_of_times
+from kernelstream.koopman.filling import (
+    LONG,
+    count_gaps,
+    count_missing,
+    insert_rows,
+    usual_step,
+)
 
 __all__ = ["Given", "LastTimes", "Reading", "last_times", "read_times", "state_of_times"]
 
@@ -138,6 +144,7 @@ class _Read:
     zoned: bool = False
     n_complete: int = 0
     n_filled: int = 0
+    periods: tuple[int, ...] | None = None
 
 
 class Reading:
@@ -179,6 +186,12 @@ class Reading:
         ]
 
     @property
+    def periods(self) -> list[int] | None:
+        """The periods of the calendar of all trajectories, in rows; None if it is not known."""
+        known = {read.periods for read in self._reads if read.periods is not None}
+        return list(known.pop()) if len(known) == 1 else None
+
+    @property
     def timed(self) -> bool:
         """Whether a trajectory has an index of times."""
         return any(read.instants is not None for read in self._reads)
@@ -200,7 +213,7 @@ class Reading:
 
     def warn(self, estimated: int = 0) -> None:
         """Warn of gaps that leave short trajectories, but for those of this many rows at most."""
-        splits = missing = 0
+        splits = missing = absent = 0
         lengths: list[int] = []
         for read in self._reads:
             for i, one in enumerate(read.given if read.n_missing else ()):
@@ -212,6 +225,7 @@ class Reading:
                     splits += follows
                     lengths.append(len(one.rows))
             missing += read.n_missing
+            absent += read.n_missing + sum(_count_filled(one) for one in read.given)
         if not splits or not lengths or 2 * max(lengths) >= sum(lengths):
             return
         if splits < _SPLITS and missing <= _MISSING * (missing + sum(lengths)):
@@ -219,11 +233,16 @@ class Reading:
         even = all(read.even for read in self._reads)
         remedy = "asfreq(...)" if even else "resample(...).mean()"
         advise(
-            f"the index of times has {splits:,} gap{'s' * (splits > 1)} that are not filled, and "
-            f"each begins another trajectory: the longest has {max(lengths):,} of "
+            f"the index of times, of which {absent / (absent + sum(lengths)):.0%} are missing, has "
+            f"{splits:,} gap{'s' * (splits > 1)} that are not filled, and each begins another "
+            f"trajectory: the longest has {max(lengths):,} of "
             f"{sum(lengths):,} rows. If states in between may be interpolated, learn "
             f"frame.{remedy}.interpolate()"
         )
+
+
+def _count_filled(one: Given) -> int:
+    return 0 if one.missing is None else int(one.missing.sum())
 
 
 def last_times(model: Any) -> LastTimes | None:
@@ -321,6 +340,7 @@ def _read(frame: Any, last: LastTimes | None) -> _Read:
         zoned=zoned,
         n_complete=complete + len(frame),
         n_filled=filled + int(missing.sum()),
+        periods=periods_of_times(instants, clocks),
     )
 
 
@@ -372,7 +392,7 @@ def _steps(index: Any, instants: Times, clocks: Times) -> tuple[FloatArray, bool
     steps: FloatArray = np.diff(instants).astype(np.float64)
     if (calendar := find_calendar(clocks)) is not None:
         steps = np.diff(calendar.position(clocks))
-    usual = float(np.median(steps))
+    usual = usual_step(steps)
     if usual <= 0.0:  # several times in one unit of the calendar
         return np.ones(len(steps)), True
     steps = steps / usual

@@ -52,7 +52,7 @@ use component_horizon::ComponentHorizon;
 use history::History;
 use ndarray::{ArrayView2, s};
 use numbers::{Numbers, NumbersRead, NumbersWritten, Pass, pass_all};
-pub use parameters::CandidateParams;
+pub use parameters::{CandidateParams, LONGEST};
 use series::{Series, Shared};
 use weights::MixedForecast;
 
@@ -75,6 +75,8 @@ pub struct Candidates {
     strides: Vec<usize>,
     /// Period given by the user.
     given: Option<Vec<usize>>,
+    /// Periods of the calendar of the rows, rising.
+    pub calendar: Vec<usize>,
     pub parameters: CandidateParams,
     histories: Vec<History>,
     /// Control inputs relative to their references: that of a row acts until the next.
@@ -107,6 +109,7 @@ impl Candidates {
             rows,
             strides,
             given,
+            calendar: Vec::new(),
             parameters: CandidateParams::DEFAULT,
             histories,
             inputs,
@@ -137,7 +140,8 @@ impl Candidates {
     fn shared<'a>(&'a self, inputs: &'a [History], own: usize) -> Shared<'a> {
         let (histories, rows, strides, parameters) =
             (&self.histories, &self.rows, &self.strides, &self.parameters);
-        Shared { histories, inputs, own, rows, strides, given: self.given.as_deref(), parameters }
+        let (given, calendar) = (self.given.as_deref(), &self.calendar[..]);
+        Shared { histories, inputs, own, rows, strides, given, calendar, parameters }
     }
 
     /// Another trajectory begins.
@@ -409,5 +413,5 @@ impl Numbers for Candidates {
 /// At most two periods of a series, in order of importance.
 #[must_use]
 pub fn find_periods(values: &[f64]) -> Vec<usize> {
-    periods::find(values, &[], &CandidateParams::DEFAULT)
+    periods::find(values, &[], &[], &CandidateParams::DEFAULT)
 }

@@ -45,6 +45,12 @@ const FEW_WEEKS: usize = 8;
 const REPEATED: f64 = 0.6;
 const UNLIKELY: f64 = 3.0;
 
+/// The same of a period of the calendar of the rows, and of what the profiles of its divisors leave of it. Its cycles from
+/// which on it is judged as other periods are.
+const EXPECTED: f64 = 2.5;
+const MORE_THAN_PARTS: f64 = 1.0;
+const FEW_CYCLES: usize = 8;
+
 /// Rows up to which periods are looked for whenever they are an eighth more.
 const SHORT: usize = 64;
 
@@ -69,22 +75,51 @@ pub fn clipped(mut values: Vec<f64>) -> Vec<f64> {
 }
 
 /// At most two periods in these values, by importance. Known ones are kept unless another is
-/// clearly better.
-pub fn find(values: &[f64], known: &[usize], parameters: &CandidateParams) -> Vec<usize> {
+/// clearly better. In few cycles, those of the calendar of the rows come before others if they repeat themselves.
+pub fn find(values: &[f64], known: &[usize], calendar: &[usize], parameters: &CandidateParams) -> Vec<usize> {
     let mut found = Vec::new();
     let mut rest = clipped(values.to_vec());
     for place in 0..2 {
-        let week = found.first().and_then(|first| week_of(&rest, *first));
-        let next = week.or_else(|| best(&rest, known.get(place).copied(), &found, parameters));
+        let expected = expected_in(&rest, calendar, &found);
+        let next = expected.or_else(|| found.first().and_then(|first| week_of(&rest, *first)));
+        let next = next.or_else(|| best(&rest, known.get(place).copied(), &found, parameters));
         let next = next.or_else(|| if found.is_empty() { few_cycles(&rest) } else { None });
         let Some(period) = next else { break };
-        let profile = profile_of(&deviations(&rest, period), period);
-        for (t, value) in rest.iter_mut().enumerate() {
-            *value -= profile[t % period];
-        }
+        rest = without(&rest, period);
         found.push(period);
     }
     found
+}
+
+/// The values less the mean of each phase.
+fn without(values: &[f64], period: usize) -> Vec<f64> {
+    let profile = profile_of(&deviations(values, period), period);
+    values.iter().zip(profile.iter().cycle()).map(|(value, mean)| value - mean).collect()
+}
+
+/// The first period of the calendar, not found yet, of which there are few cycles that repeat themselves, beyond the profiles
+/// of its largest divisors.
+fn expected_in(values: &[f64], calendar: &[usize], found: &[usize]) -> Option<usize> {
+    let n = values.len();
+    let is_expected = |period: usize| {
+        let are_few = period >= 2 && (2 * period..FEW_CYCLES * period).contains(&n);
+        // What a profile of these cycles has to explain to be better than none, with a margin.
+        let least = REPEATED * 3.0 / (1.0 + n as f64 / period as f64);
+        let is_apart = |other: &usize| period as f64 >= APART * *other as f64;
+        let divisors = (2..=period / 2).filter(|factor| period.is_multiple_of(*factor) && is_prime(*factor));
+        are_few
+            && found.iter().all(is_apart)
+            && repeats(values, period, least, EXPECTED) > 0.0
+            && divisors.map(|factor| period / factor).all(|divisor| {
+                found.contains(&divisor)
+                    || repeats(&without(values, divisor), period, 0.0, MORE_THAN_PARTS) > 0.0
+            })
+    };
+    calendar.iter().copied().find(|period| is_expected(*period))
+}
+
+fn is_prime(number: usize) -> bool {
+    (2..number).take_while(|factor| factor * factor <= number).all(|factor| !number.is_multiple_of(factor))
 }
 
 /// The week of this first period, if it is a day, where weeks without their days are alike and are too few to be judged as
@@ -97,16 +132,16 @@ fn week_of(values: &[f64], first: usize) -> Option<usize> {
     // What a profile of these cycles has to explain to be better than none, with a margin: its error is the noise over their
     // number.
     let least = REPEATED * 3.0 / (1.0 + n as f64 / week as f64);
-    (repeats(values, week, least) > 0.0).then_some(week)
+    (repeats(values, week, least, UNLIKELY) > 0.0).then_some(week)
 }
 
-/// By how much the correlation with the values one period before is beyond chance, and beyond the least.
-fn repeats(values: &[f64], period: usize, least: f64) -> f64 {
+/// By how much the correlation with the values one period before is beyond chance, of as many deviations, and beyond the least.
+fn repeats(values: &[f64], period: usize, least: f64, unlikely: f64) -> f64 {
     let about = deviations(values, period);
     let (later, before) = (&about[period..], &about[..values.len() - period]);
     let product = |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(a, b)| a * b).sum::<f64>();
     let squares = product(later, later) * product(before, before);
-    let chance = (UNLIKELY / (later.len() as f64 - 3.0).max(0.5).sqrt()).tanh();
+    let chance = (unlikely / (later.len() as f64 - 3.0).max(0.5).sqrt()).tanh();
     product(later, before) / squares.sqrt().max(f64::MIN_POSITIVE) - least.max(chance)
 }
 
@@ -114,19 +149,26 @@ fn repeats(values: &[f64], period: usize, least: f64) -> f64 {
 fn few_cycles(values: &[f64]) -> Option<usize> {
     let n = values.len();
     let is_short = |period: &usize| (2 * period..).contains(&n) && *period > longest_in(n);
-    let tried =
-        CALENDAR.into_iter().filter(is_short).map(|period| (period, repeats(values, period, REPEATED)));
+    let tried = CALENDAR
+        .into_iter()
+        .filter(is_short)
+        .map(|period| (period, repeats(values, period, REPEATED, UNLIKELY)));
     let found = tried.filter(|(_, beyond)| *beyond > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
     found.map(|(period, _)| period)
 }
 
 /// Rows at the next detection, after one in as many that found these periods: when their number has grown, or with the second
 /// cycle of a calendar period.
-pub fn next_detection(count: usize, found: &[usize], parameters: &CandidateParams) -> usize {
+pub fn next_detection(
+    count: usize,
+    found: &[usize],
+    calendar: &[usize],
+    parameters: &CandidateParams,
+) -> usize {
     let grown = if count < SHORT { count + count / 8 } else { (parameters.growth * count as f64) as usize };
     let grown = grown.max(count + 2);
     let week = found.first().filter(|first| DAYS.contains(first)).map(|day| WEEK * day);
-    let cycles = CALENDAR.into_iter().chain(week).map(|period| 2 * period);
+    let cycles = CALENDAR.into_iter().chain(week).chain(calendar.iter().copied()).map(|period| 2 * period);
     cycles.filter(|rows| *rows > count).fold(grown, usize::min)
 }
 
@@ -361,18 +403,18 @@ mod tests {
     fn calendar_periods_are_found_from_two_cycles_on() {
         for period in [7, 12, 24, 48] {
             for n in [2 * period, 2 * period + 3, 5 * period / 2, 3 * period] {
-                let found = find(&seasonal(n, period, 0.2), &[], &CandidateParams::DEFAULT);
+                let found = find(&seasonal(n, period, 0.2), &[], &[], &CandidateParams::DEFAULT);
                 assert_eq!(found.first(), Some(&period), "{n} rows");
             }
         }
         // None that is no calendar period, none on a line, and seldom one in noise.
-        assert!(find(&seasonal(22, 11, 0.2), &[], &CandidateParams::DEFAULT).is_empty());
+        assert!(find(&seasonal(22, 11, 0.2), &[], &[], &CandidateParams::DEFAULT).is_empty());
         let mut by_chance = 0;
         for n in 10..60_u64 {
             let line: Vec<f64> = (0..n).map(|t| 3.0 + 2.0 * t as f64).collect();
-            assert!(find(&line, &[], &CandidateParams::DEFAULT).is_empty(), "{n} rows on a line");
+            assert!(find(&line, &[], &[], &CandidateParams::DEFAULT).is_empty(), "{n} rows on a line");
             let noise: Vec<f64> = (0..n).map(|t| below(n, t, 1 << 20) as f64).collect();
-            by_chance += usize::from(!find(&noise, &[], &CandidateParams::DEFAULT).is_empty());
+            by_chance += usize::from(!find(&noise, &[], &[], &CandidateParams::DEFAULT).is_empty());
         }
         assert!(by_chance <= 4, "{by_chance} of 50");
     }
@@ -387,7 +429,7 @@ mod tests {
                 (0..21 * day).map(|t| hour(t) * (0.4 + is_weekday(t)) + is_weekday(t) + noise(t)).collect();
             for (days, expected) in [(11, vec![day]), (14, vec![day, 7 * day]), (21, vec![day, 7 * day])] {
                 assert_eq!(
-                    find(&values[..days * day], &[], &CandidateParams::DEFAULT),
+                    find(&values[..days * day], &[], &[], &CandidateParams::DEFAULT),
                     expected,
                     "{days} days"
                 );
@@ -399,12 +441,12 @@ mod tests {
     fn detections_come_with_the_second_cycle_of_calendar_periods() {
         let mut at = vec![10];
         while at[at.len() - 1] < 1000 {
-            at.push(next_detection(at[at.len() - 1], &[24], &CandidateParams::DEFAULT));
+            at.push(next_detection(at[at.len() - 1], &[24], &[], &CandidateParams::DEFAULT));
         }
         assert!([14, 24, 48, 96, 104, 336, 672].iter().all(|rows| at.contains(rows)), "{at:?}");
         assert!(at.len() < 50 && at.is_sorted());
         // Quarters of an hour.
-        assert_eq!(next_detection(1200, &[96], &CandidateParams::DEFAULT), 2 * 672);
+        assert_eq!(next_detection(1200, &[96], &[], &CandidateParams::DEFAULT), 2 * 672);
     }
 
     /// Hours with a day, whose weekdays are higher at noon by this many deviations of the noise.
@@ -421,16 +463,52 @@ mod tests {
             .collect()
     }
 
+    /// Twice and three times a year, and some of a whole one.
+    fn months(n: usize, whole: f64, seed: u64) -> Vec<f64> {
+        let wave = |t: usize, times: f64| (std::f64::consts::TAU * times * t as f64 / 12.0).sin();
+        let of_month = |t: usize| 3.0 * wave(t, 2.0) + 3.0 * wave(t, 3.0) + whole * wave(t, 1.0);
+        (0..n).map(|t| 0.3 * t as f64 + of_month(t) + crate::random::normal(seed, t as u64)).collect()
+    }
+
+    #[test]
+    fn periods_of_the_calendar_come_before_their_parts_if_these_leave_something() {
+        let found = |values: &[f64]| find(values, &[], &[12], &CandidateParams::DEFAULT);
+        for n in [24, 27, 36, 48, 60, 90] {
+            let first = |whole: f64| (0..20).map(move |seed| found(&months(n, whole, seed)).first().copied());
+            assert!(first(3.0).filter(|first| *first == Some(12)).count() >= 19, "{n} rows");
+            // Halves alone are not.
+            let halves = |seed, t: usize| if t % 6 < 3 { 8.0 } else { 0.0 } + noise(seed, t);
+            let whole = (0..20).filter(|seed| {
+                let values: Vec<f64> = (0..n).map(|t| halves(*seed, t)).collect();
+                found(&values).first() == Some(&12)
+            });
+            assert!(whole.count() <= 4, "{n} rows");
+            let more = (0..40).filter(|seed| {
+                let values: Vec<f64> = (0..n).map(|t| noise(*seed, t)).collect();
+                found(&values) != find(&values, &[], &[], &CandidateParams::DEFAULT)
+            });
+            assert!(more.count() <= 3, "{n} rows");
+        }
+    }
+
+    fn noise(seed: u64, t: usize) -> f64 {
+        crate::random::normal(seed, t as u64)
+    }
+
     #[test]
     fn weeks_are_found_as_soon_as_their_profile_is_better_than_none() {
         for n in [600, 700, 800, 900, 1000, 1200, 1343, 1344, 2000] {
             for seed in 0..5 {
                 assert_eq!(
-                    find(&weeks(n, 5.0, seed), &[], &CandidateParams::DEFAULT),
+                    find(&weeks(n, 5.0, seed), &[], &[], &CandidateParams::DEFAULT),
                     [24, 168],
                     "{n} {seed}"
                 );
-                assert_eq!(find(&weeks(n, 0.0, seed), &[], &CandidateParams::DEFAULT), [24], "{n} {seed}");
+                assert_eq!(
+                    find(&weeks(n, 0.0, seed), &[], &[], &CandidateParams::DEFAULT),
+                    [24],
+                    "{n} {seed}"
+                );
             }
         }
     }

@@ -28,6 +28,12 @@ pub struct Unconfirmed {
     rows: Vec<f64>,
 }
 
+impl Unconfirmed {
+    pub fn expect_periods(&mut self, calendar: &[usize]) -> Result<()> {
+        self.model.expect_periods(calendar.to_vec())
+    }
+}
+
 impl Dynamics {
     /// Learns the next row (1, d + k) of a trajectory, with outliers of its state replaced. Returns
     /// whether it was learned; not if it was interrupted before. An error may leave the model changed.

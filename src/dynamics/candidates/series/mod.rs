@@ -53,6 +53,8 @@ pub struct Shared<'a> {
     pub rows: &'a [usize],
     pub strides: &'a [usize],
     pub given: Option<&'a [usize]>,
+    /// Periods of the calendar of the rows.
+    pub calendar: &'a [usize],
     pub parameters: &'a CandidateParams,
 }
 

@@ -28,11 +28,11 @@ impl Series {
         let (parameters, history) = (shared.parameters, &shared.histories[shared.own]);
         let (_, longest) = history.longest();
         let recent = &longest[longest.len().saturating_sub(parameters.kept)..];
-        let found =
-            shared.given.map_or_else(|| periods::find(recent, &self.periods, parameters), <[usize]>::to_vec);
+        let find = || periods::find(recent, &self.periods, shared.calendar, parameters);
+        let found = shared.given.map_or_else(find, <[usize]>::to_vec);
         let all_kept = history.len() == history.values().len() && history.len() <= parameters.kept;
         let changed = found != self.periods;
-        self.search = periods::next_detection(self.count, &found, parameters);
+        self.search = periods::next_detection(self.count, &found, shared.calendar, parameters);
         if !changed && !all_kept {
             return self.learn_row(shared, history.len() - 1);
         }
