@@ -19,7 +19,7 @@ _DAY = np.timedelta64(1, "D")
 _MONTHS_OF_YEAR = 12
 # Steps in a year, or a week, of each unit; years have no period.
 _PERIODS = {"months": 12, "half months": 24, "years": 1, "business days": 5}
-# Steps by time: a day, in microseconds, and days that a step of a week may be longer or shorter.
+# A day in microseconds, a week in days, and a year in weeks.
 _MICROSECONDS = 86_400_000_000
 _WEEK, _WEEKS_OF_YEAR = 7, 52
 # Steps are a whole part of a day to within this share.

@@ -27,8 +27,8 @@ _WHOLE = 0.25
 _FILLED, _FIRST = 0.25, 10
 # Longer gaps are not counted.
 _LONGEST = 1e6
-# A step that is shorter than the median one is usual if at least one in ten is no longer, and nearly
-# all are whole multiples of it, to within a tenth; of fewer steps it is not known.
+# A step that is shorter than the median one is usual if at least one in ten is no longer, and
+# nearly all are whole multiples of it, to within a tenth; of fewer steps it is not known.
 _SHORT, _NEARLY_ALL, _NEAR, _FEWEST = 0.1, 0.95, 0.1, 8
 # Steps after which a pattern of times occurs again, such as those of a day, and their share.
 _PATTERN, _AGAIN = 31, 0.9
