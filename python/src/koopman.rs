@@ -99,6 +99,7 @@ impl Koopman {
     /// where the last one of the call before ended. `missing`: the rows between each and the one before it; 0 if not known.
     /// `calendar`: the periods of their calendar, in states, if it is known.
     #[pyo3(signature = (trajectories, lag, continued=false, progress=None, missing=None, calendar=None))]
+    #[expect(clippy::too_many_arguments, reason = "what is known of the trajectories, by name")]
     fn follow(
         &self,
         py: Python<'_>,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import kernelstream as ks
+from kernelstream import _core
 from kernelstream.koopman.calendars import periods_of_times
 from kernelstream.koopman.filling import usual_step
 
@@ -141,3 +144,16 @@ def test_the_usual_step():
     assert usual_step(at_random) == np.median(at_random)
     assert usual_step(np.diff([24.0 * day + hour for day in range(9) for hour in (8, 12, 20)])) == 8
     assert usual_step(np.diff([0.0, 1.0, 3.0])) == 1.5
+
+
+@pytest.mark.parametrize("calendar", [[1], [7, 3], [7, 7], [2, 3, 4, 5, 6], [100_001]])
+def test_a_calendar_is_validated(calendar):
+    spec = {"horizons": [1], "candidates": True, "period": None}
+    with pytest.raises(ValueError, match="calendar"):
+        _core.Koopman(json.dumps(spec | {"calendar": calendar}))
+    core = _core.Koopman(json.dumps(spec))
+    assert "calendar" not in json.loads(core.spec)
+    with pytest.raises(ValueError, match="calendar"):
+        core.follow([np.arange(5.0)[:, None]], 1, False, None, None, calendar)
+    core.follow([np.arange(5.0)[:, None]], 1, False, None, None, [12])
+    assert json.loads(core.spec)["calendar"] == [12]

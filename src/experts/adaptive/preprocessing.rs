@@ -138,7 +138,7 @@ const SMALL: f64 = 1e-9;
 const GAP: f64 = 100.0;
 
 /// Difference of sorted values that is one of rounding, as between the sines of whole periods: scores between them would
-/// have a slope of 1e15. None where values span so many decades that there are values between rounding and the others.
+/// have a slope of 1e15. None where values span decades, with some between rounding and the others.
 fn rounding_of(sorted: &[f64]) -> f64 {
     let last = sorted.len() - 1;
     let (low, high) = (sorted[last / 10], sorted[last - last / 10]);
