@@ -188,7 +188,7 @@ fn gradients_that_are_taken_are_some_of_those_that_are_due() {
     for rows in [300, 301, 1 << 40] {
         let mut other = file.clone();
         other.set_counts("preparation.gradients.taken", &[rows]);
-        refused_because(&other, "preparation.counts are not those of its rows");
+        refused_because(&other, "preparation.gradients.taken are more rows than there are");
     }
     let mut without = file.clone();
     without.remove("preparation.gradients.x");
