@@ -241,7 +241,7 @@ impl AnyModel {
             if done < first {
                 return Ok(done);
             }
-            *self = Self::Targets(Box::new(self.by_target(y.ncols())));
+            *self = self.by_target(y.ncols()).into();
             let (prequential, mut should_continue) =
                 (prequential.rows(first..n), |row| should_continue(first + row));
             let learned = self.learn_prequential(
@@ -316,7 +316,7 @@ impl AnyModel {
         if let Some(labels) = spec.labels.as_mut().filter(|labels| labels.link.is_none()) {
             labels.link = Self::from_spec(spec.model.clone())?.link();
         }
-        Ok(Self::Table(Box::new(spec.build()?)))
+        Ok(spec.build()?.into())
     }
 }
 
@@ -371,7 +371,7 @@ impl InnerModel for AnyModel {
         weights: ArrayView1<'_, f64>,
     ) -> Result<Self> {
         match self {
-            Self::Stream(model) => Ok(Self::Stream(Box::new(model.chosen(by, x, y, weights)?))),
+            Self::Stream(model) => Ok(model.chosen(by, x, y, weights)?.into()),
             _ => Err(no_evidence()),
         }
     }
@@ -452,20 +452,20 @@ impl Persist for AnyModel {
             return Err(broken("models of targets inside a model".into()));
         }
         if spec.get(targets::COUNT).is_some() {
-            return Ok(Self::Targets(Box::new(TargetModels::from_spec(spec)?)));
+            return Ok(TargetModels::from_spec(spec)?.into());
         }
         if ["model", "columns", "labels"].iter().any(|part| spec.get(part).is_some()) {
             return Self::table(spec);
         }
         if spec.get("experts").is_some() {
-            return Ok(Self::Experts(Box::new(Experts::from_spec(spec)?)));
+            return Ok(Experts::from_spec(spec)?.into());
         }
         if spec.get("adaptive").is_some() {
-            return Ok(Self::Adaptive(Box::new(AdaptiveExperts::from_spec(spec)?)));
+            return Ok(AdaptiveExperts::from_spec(spec)?.into());
         }
         let kind = spec.pointer("/learner/type").and_then(serde_json::Value::as_str);
         if !kind.is_some_and(BudgetSpec::is_kind) {
-            return Ok(Self::Stream(Box::new(AnyStream::from_spec(spec)?)));
+            return Ok(AnyStream::from_spec(spec)?.into());
         }
         let basis = spec.as_object_mut().and_then(|spec| spec.remove("basis"));
         if basis.is_some_and(|basis| !basis.is_null()) {
@@ -473,7 +473,7 @@ impl Persist for AnyModel {
                 "a budgeted learner chooses the stored points itself: leave the basis out".into(),
             ));
         }
-        Ok(Self::Budgeted(Box::new(Budgeted::from_spec(spec)?)))
+        Ok(Budgeted::from_spec(spec)?.into())
     }
 
     fn spec_json(&self) -> Result<serde_json::Value> {
@@ -500,35 +500,22 @@ impl Persist for AnyModel {
 
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
         let (model, extra) = match Reader::open(bytes)?.kind() {
-            stream::KIND => {
-                let (model, extra) = AnyStream::from_bytes(bytes)?;
-                (Self::Stream(Box::new(model)), extra)
-            }
-            budget::KIND => {
-                let (model, extra) = Budgeted::from_bytes(bytes)?;
-                (Self::Budgeted(Box::new(model)), extra)
-            }
-            experts::KIND => {
-                let (model, extra) = Experts::from_bytes(bytes)?;
-                (Self::Experts(Box::new(model)), extra)
-            }
-            adaptive::KIND => {
-                let (model, extra) = AdaptiveExperts::from_bytes(bytes)?;
-                (Self::Adaptive(Box::new(model)), extra)
-            }
-            table::KIND => {
-                let (model, extra) = Table::from_bytes(bytes)?;
-                (Self::Table(Box::new(model)), extra)
-            }
-            targets::KIND => {
-                let (model, extra) = TargetModels::from_bytes(bytes)?;
-                (Self::Targets(Box::new(model)), extra)
-            }
+            stream::KIND => read::<AnyStream>(bytes)?,
+            budget::KIND => read::<Budgeted>(bytes)?,
+            experts::KIND => read::<Experts<Self>>(bytes)?,
+            adaptive::KIND => read::<AdaptiveExperts>(bytes)?,
+            table::KIND => read::<Table<Self>>(bytes)?,
+            targets::KIND => read::<TargetModels<Self>>(bytes)?,
             other => return Err(Error::file(format!("it holds a model of another kind, {other:?}"))),
         };
         model.check_predictions()?;
         Ok((model, extra))
     }
+}
+
+/// A model of a kind that is known from its file.
+fn read<M: Persist + Into<AnyModel>>(bytes: &[u8]) -> Result<(AnyModel, serde_json::Value)> {
+    M::from_bytes(bytes).map(|(model, extra)| (model.into(), extra))
 }
 
 impl Merge for AnyModel {
@@ -551,13 +538,11 @@ impl Merge for AnyModel {
         if let Some(count) = parts.iter().find_map(|part| Some(part.as_targets()?.models().len())) {
             let each: Vec<_> = parts.iter().map(|part| part.by_target(count)).collect();
             let sum = TargetModels::sum(&each.iter().collect::<Vec<_>>(), order)?;
-            return Ok(Self::Targets(Box::new(sum)));
+            return Ok(sum.into());
         }
         Ok(match parts.first() {
-            Some(Self::Table(_)) => {
-                Self::Table(Box::new(Table::sum(&all_alike(parts, Self::as_table)?, order)?))
-            }
-            _ => Self::Stream(Box::new(AnyStream::sum(&all_alike(parts, Self::as_stream)?, order)?)),
+            Some(Self::Table(_)) => Table::sum(&all_alike(parts, Self::as_table)?, order)?.into(),
+            _ => AnyStream::sum(&all_alike(parts, Self::as_stream)?, order)?.into(),
         })
     }
 

@@ -256,7 +256,7 @@ def test_bytes_are_decoded_alike_in_blocks_of_any_size(text, read, size, tmp_pat
         lines = Lines(Bytes(file), "t")
         decoder = type(lines._guessing)()
     parts = [text[i : i + size] for i in range(0, len(text), size)]
-    decoded = "".join([*(decoder.decode(part) for part in parts), decoder.decode(b"", final=True)])
+    decoded = b"".join([*map(decoder.decode, parts), decoder.decode(b"", final=True)]).decode()
     assert decoded.removeprefix("\ufeff") == read
     assert decoder.found == (not _is_utf8(text))
 

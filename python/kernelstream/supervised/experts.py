@@ -94,8 +94,7 @@ class KernelExperts(KernelRegressor):
         `KernelRegressor`.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Importance of each column: the mean squared slope of the predictions along it at rows of
-        the buffer, times its variance, as shares of 1, both after the
-        column's transform.
+        the buffer, times its variance, as shares of 1, both after the column's transform.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
         The stored points of all experts, expert by expert; preprocessed if experts are selected.
     columns_ : dict of str to str

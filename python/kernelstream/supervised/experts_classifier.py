@@ -69,8 +69,7 @@ class KernelExpertsClassifier(KernelClassifier):
         Number of refits so far.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Importance of each column: the mean squared slope of the scores along it at rows of the
-        buffer, times its variance, as shares of 1, both after the
-        column's transform.
+        buffer, times its variance, as shares of 1, both after the column's transform.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
         The stored points of all experts, as of `KernelExperts`.
     columns_ : dict of str to str

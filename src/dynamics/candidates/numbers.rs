@@ -17,7 +17,7 @@ pub trait Pass {
         let mut number = *value as f64;
         self.number(&mut number);
         if self.reads() {
-            *value = if (0.0..9e15).contains(&number) && number.fract() == 0.0 {
+            *value = if is_count(number) {
                 number as usize
             } else {
                 self.refuse();
@@ -30,25 +30,32 @@ pub trait Pass {
         let mut numbers: Vec<f64> = values.iter().map(|value| *value as f64).collect();
         self.list(&mut numbers);
         if self.reads() {
-            let count = |number: &f64| (0.0..9e15).contains(number) && number.fract() == 0.0;
-            if !numbers.iter().all(count) {
+            if !numbers.iter().all(|number| is_count(*number)) {
                 self.refuse();
             }
             *values = numbers.iter().map(|number| *number as usize).collect();
         }
     }
 
-    fn list(&mut self, values: &mut Vec<f64>) {
-        let mut len = values.len();
+    /// The length of a list; if it is read, 0 where there are not as many numbers.
+    fn len(&mut self, mut len: usize) -> usize {
         self.count(&mut len);
+        if self.reads() && !self.allows(len) { 0 } else { len }
+    }
+
+    fn list(&mut self, values: &mut Vec<f64>) {
+        let len = self.len(values.len());
         if self.reads() {
-            let len = if self.allows(len) { len } else { 0 };
             *values = vec![0.0; len];
         }
         for value in values {
             self.number(value);
         }
     }
+}
+
+fn is_count(number: f64) -> bool {
+    (0.0..9e15).contains(&number) && number.fract() == 0.0
 }
 
 /// Types whose state is a list of numbers.
@@ -58,10 +65,8 @@ pub trait Numbers {
 
 /// Visits a list of states.
 pub fn pass_all<T: Numbers + Default>(values: &mut Vec<T>, pass: &mut dyn Pass) {
-    let mut len = values.len();
-    pass.count(&mut len);
+    let len = pass.len(values.len());
     if pass.reads() {
-        let len = if pass.allows(len) { len } else { 0 };
         *values = std::iter::repeat_with(T::default).take(len).collect();
     }
     for value in values {

@@ -228,8 +228,9 @@ impl State {
     /// Gradients of the predictions (n, outputs, d). Trees are constant almost everywhere; experts that add a tree to the
     /// prediction of the kernel experts have its gradient, and those on the nearest rows have one where these stay the same.
     pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
-        let (mut out, made) = self.gradient_and_prediction_of_kernels(x, Columns::Raw)?;
-        if let Some(trees) = self.answering_trees(self.answers_any_of(x)) {
+        let any = self.answers_any_of(x);
+        let (mut out, made) = self.gradient_and_prediction_of_kernels(x, any, Columns::Raw)?;
+        if let Some(trees) = self.answering_trees(any) {
             let mut said = Predicted::default();
             for (i, mut out) in out.outer_iter_mut().enumerate() {
                 trees.predict(x.row(i).iter().copied(), &made.row(i).to_vec(), &mut said);
@@ -248,10 +249,11 @@ impl State {
     /// normal scores are steep, so that squared slopes along the column itself would be those of a few rows. The variances
     /// are those of the expert with most weight, and differ little between experts: each transform makes them 1 in its sample.
     pub fn importances_at(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
-        let (mixtures, _) = self.answering(self.answers_any_of(x));
+        let any = self.answers_any_of(x);
+        let (mixtures, _) = self.answering(any);
         let weight = |member: usize| mixtures.iter().map(|mixture| mixture.weights()[member]).sum::<f64>();
         let leading = (0..self.members.len()).max_by(|a, b| weight(*a).total_cmp(&weight(*b)));
-        let (gradient, _) = self.gradient_and_prediction_of_kernels(x, Columns::Transformed)?;
+        let (gradient, _) = self.gradient_and_prediction_of_kernels(x, any, Columns::Transformed)?;
         Ok(match leading {
             Some(e) => shares_of(&gradient, self.members[e].preprocessing().transformed(x).view()),
             None => shares_of(&gradient, x),
@@ -263,6 +265,7 @@ impl State {
     fn gradient_and_prediction_of_kernels(
         &self,
         x: ArrayView2<'_, f64>,
+        any: bool,
         columns: Columns,
     ) -> Result<(Array3<f64>, Array2<f64>)> {
         let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
@@ -278,7 +281,6 @@ impl State {
             }
             return Ok((out, predictions));
         }
-        let any = self.answers_any_of(x);
         let answers = self.ask(x, None, any)?;
         let (mut round, mut parts) = (Round::default(), Vec::new());
         for (i, c) in self.places(x) {

@@ -1,11 +1,12 @@
 //! State that rows change: experts side by side, mixtures of their predictions, and which mixture answers.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
 use super::AdaptiveSpec;
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Sample};
 use super::member::Member;
 use super::order::{Movement, continues, have_other_means, rise_or_fall};
 use super::preparation::Preparation;
@@ -115,7 +116,22 @@ impl State {
 
     /// Whether the mixture for any row is in use: rows come in an order.
     pub fn answers_any_row(&self) -> bool {
-        self.ordered > 0 && self.has_lasting() || self.latest_targets_lead()
+        self.are_in_order(&LazyCell::new(|| self.latest_and_history()))
+    }
+
+    /// The same, given the latest rows and a sample of all. Targets that come in runs may also be numbers whose level wanders:
+    /// in an order, means of columns differ from earlier ones, or targets rise or fall.
+    fn are_in_order<F: FnOnce() -> (Sample, Sample)>(&self, rows: &LazyCell<(Sample, Sample), F>) -> bool {
+        let are_sorted = || {
+            let (latest, history) = &**rows;
+            rise_or_fall(latest.y.view()) || have_other_means(latest.x.view(), history.x.view())
+        };
+        self.ordered > 0 && self.has_lasting()
+            || self.latest_targets_lead() && (self.spec.loss.is_margin() || are_sorted())
+    }
+
+    fn latest_and_history(&self) -> (Sample, Sample) {
+        self.buffer.latest_and_history(self.spec.params.order.latest, ROWS_OF_MEAN)
     }
 
     /// Whether there is a mixture for any row.
@@ -123,10 +139,9 @@ impl State {
         self.members.iter().any(|member| member.lasts)
     }
 
-    /// Whether a mean of the latest targets predicts the next one so well that rows come in an order: in a random order
-    /// functions of the columns predict it better and, where the relation drifts, those that forget. In the first rows they
-    /// may not yet, so that targets must also be near to the ones before them. Numbers are also near where their level
-    /// wanders: in an order, means of columns differ from earlier ones, or targets rise or fall.
+    /// Whether a mean of the latest targets predicts the next one better than functions of the columns, as it does not in a
+    /// random order, and than those that forget, which do better where the relation drifts. In the first rows they may not
+    /// yet, so that targets must also be near to the ones before them.
     pub fn latest_targets_lead(&self) -> bool {
         let leads = |c: usize| {
             let weight = |of: &dyn Fn(&Member) -> bool| -> f64 {
@@ -144,26 +159,19 @@ impl State {
                 self.spec.params.order.autocorrelation,
                 self.spec.loss.is_margin(),
             )
-            && (self.spec.loss.is_margin() || self.latest_are_sorted())
-    }
-
-    /// Whether the columns of the latest rows have other means than before, beyond chance, or targets rise or fall.
-    fn latest_are_sorted(&self) -> bool {
-        let (latest, history) = self.buffer.latest_and_history(self.spec.params.order.latest, ROWS_OF_MEAN);
-        rise_or_fall(latest.y.view()) || have_other_means(latest.x.view(), history.x.view())
     }
 
     /// Whether the answers for these rows are for any row: rows come in an order, and these do not continue it, being nearer
     /// to the latest rows on average than to those of all time; or most are out of the range of the rows since an
     /// apparent change, of which experts of all rows know more.
     pub fn answers_any_of(&self, x: ArrayView2<'_, f64>) -> bool {
-        if !self.answers_any_row() {
+        let rows = LazyCell::new(|| self.latest_and_history());
+        if !self.are_in_order(&rows) {
             let margin = self.spec.params.preprocessing.range_margin;
             return !self.buffer.is_whole() && self.has_lasting() && self.buffer.are_out_of_range(x, margin);
         }
-        let params = &self.spec.params.order;
-        let (latest, history) = self.buffer.latest_and_history(params.latest, ROWS_OF_MEAN);
-        !continues(x, latest.x.view(), history.x.view(), params.continuation)
+        let (latest, history) = &*rows;
+        !continues(x, latest.x.view(), history.x.view(), self.spec.params.order.continuation)
     }
 
     /// Whether an expert has at least this weight in either mixture.

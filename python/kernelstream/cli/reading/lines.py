@@ -78,12 +78,8 @@ class Lines:
             encoding = next(
                 (name for bom, name in _UTF16.items() if self._kept.startswith(bom)), None
             )
-        self._guessing: _Utf8OrCp1252 | None = None
-        self._decoder: _Utf8OrCp1252 | codecs.IncrementalDecoder
-        if encoding is None:
-            self._decoder = self._guessing = _Utf8OrCp1252()
-        else:
-            self._decoder = codecs.getincrementaldecoder(codecs_name(encoding))()
+        self._guessing = _Utf8OrCp1252() if encoding is None else None
+        self._decoder = codecs.getincrementaldecoder(codecs_name(encoding or "utf-8"))()
         self._kept = self._decoded(self._kept)
         self._kept = self._kept.removeprefix(codecs.BOM_UTF8)
         # Line ends of old Macintosh files.
@@ -180,6 +176,8 @@ class Lines:
             raise ValueError(f"{self.name} is damaged: {str(error).lower()}") from None
 
     def _decoded(self, block: bytes) -> bytes:
+        if self._guessing is not None:
+            return self._guessing.decode(block, final=not block)
         try:
             text = self._decoder.decode(block, final=not block).encode()
         except UnicodeDecodeError as error:
@@ -193,7 +191,7 @@ class Lines:
 
 
 class _Utf8OrCp1252:
-    """Decodes UTF-8, and bytes that are not UTF-8 as cp1252, in blocks of any length.
+    """Gives text in UTF-8 whose bytes that are not UTF-8 are cp1252, in blocks of any length.
 
     Each line is decoded for itself: one that is mostly not UTF-8 is cp1252; of one that is UTF-8
     but for some bytes, as damaged text is, these bytes are.
@@ -208,18 +206,19 @@ class _Utf8OrCp1252:
         self._rest = b""
         self.found = False
 
-    def decode(self, block: bytes, final: bool = False) -> str:
-        """Decode the whole lines of a block; the rest of it is decoded with the next one."""
+    def decode(self, block: bytes, final: bool = False) -> bytes:
+        """Give the whole lines of a block; the rest of it comes with the next one."""
         text = self._rest + block
         end = len(text) if final else max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
         if end == 0 and len(text) > BLOCK:
             end = len(text.rstrip(_HIGH))
         self._rest, text = text[end:], text[:end]
         try:
-            return text.decode()
+            text.decode()
         except UnicodeDecodeError:
             self.found = True
-            return "".join(map(_decoded_line, text.splitlines(keepends=True)))
+            return "".join(map(_decoded_line, text.splitlines(keepends=True))).encode()
+        return text
 
 
 def _decoded_line(line: bytes) -> str:
