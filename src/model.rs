@@ -331,6 +331,11 @@ pub trait InnerModel: CompleteModel + Clone {
     fn is_spoiled_by_outliers(&self) -> bool {
         false
     }
+
+    /// Whether its predictions of labels, `2 p - 1` of the probability or thereabouts, are calibrated by itself.
+    fn gives_odds(&self) -> bool {
+        false
+    }
 }
 
 /// The `Debug` output of a model: its sizes, not its arrays.

@@ -387,6 +387,10 @@ impl InnerModel for AnyModel {
             Self::Adaptive(_) | Self::Table(_) | Self::Targets(_) => false,
         }
     }
+
+    fn gives_odds(&self) -> bool {
+        if let Self::Adaptive(model) = self { model.gives_odds() } else { false }
+    }
 }
 
 impl Expert for AnyModel {

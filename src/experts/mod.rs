@@ -117,7 +117,11 @@ impl<M: Expert> Expert for Experts<M> {}
 
 impl<M: Expert> InnerModel for Experts<M> {}
 
-impl InnerModel for AdaptiveExperts {}
+impl InnerModel for AdaptiveExperts {
+    fn gives_odds(&self) -> bool {
+        self.calibrates()
+    }
+}
 
 impl InnerModel for Budgeted {}
 

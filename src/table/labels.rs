@@ -5,20 +5,17 @@ use std::cmp::Ordering;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 
-use super::calibration::{Calibration, Middle};
 use super::judged::Judged;
+use super::middle::Middle;
 use crate::error::{Error, Result, positive};
-use crate::learner::{Loss, odds_of_linear};
+use crate::learner::{Loss, Recalibration, odds_of_linear};
+use crate::online::label_runs::LabelRuns;
 use crate::persist::{Reader, Writer};
 use crate::uncertainty::Diagnostics;
 use crate::validate::check_width;
 
-/// Changes of class expected of rows in a random order, more than which tell that labels come in runs.
-const FEWEST_CHANGES: f64 = 20.0;
-
-/// The share of them below which labels come in runs: electricity prices, which rise for hours, have a third, blocks of 100
-/// labels a fiftieth.
-const SHARE_OF_CHANGES: f64 = 0.1;
+/// Their array in a model file.
+const CALIBRATION: &str = "labels.calibration";
 
 /// Least logarithm of the odds, with equal weights of both classes, of the usual row of the commoner class.
 const LEAST_OF_USUAL: f64 = 0.2;
@@ -133,14 +130,10 @@ pub struct LabelsSpec {
 #[derive(Clone, Debug)]
 pub struct Labels {
     spec: LabelsSpec,
-    counts: Vec<u64>,
-    /// Rows of another class than the one before, and the class of the latest.
-    changes: u64,
-    latest: Option<usize>,
-    /// Whether labels come in long runs.
-    in_runs: bool,
+    /// How often each class came, and in which runs.
+    runs: LabelRuns,
     /// One an output, if they are calibrated.
-    calibrations: Vec<Calibration>,
+    calibrations: Vec<Recalibration>,
     /// Sum of the weights of rows that have one, and the number of these rows: calibrations count a row by its weight as a
     /// multiple of the mean.
     weighed: [f64; 2],
@@ -180,13 +173,10 @@ impl Labels {
             }
             weights.iter().try_for_each(|weight| positive("class weight", *weight).map(|_| ()))?;
         }
-        let counts = vec![0; spec.classes.len()];
+        let runs = LabelRuns::new(spec.classes.len());
         let mut labels = Self {
             spec,
-            counts,
-            changes: 0,
-            latest: None,
-            in_runs: false,
+            runs,
             calibrations: Vec::new(),
             weighed: [0.0; 2],
             middle: Middle::default(),
@@ -212,7 +202,7 @@ impl Labels {
     /// Rows of each class learned so far.
     #[must_use]
     pub fn counts(&self) -> &[u64] {
-        &self.counts
+        &self.runs.counts
     }
 
     /// The code of a label; `None` if no class has it.
@@ -278,12 +268,12 @@ impl Labels {
     /// move them: scores of a squared loss do not resolve probabilities below a hundredth, so that the
     /// weights of a rarer class would move those of all rows beyond even odds.
     fn has_middle(&self) -> bool {
-        self.counts.len() == 2 && self.move_odds() && !self.are_odds() && !self.settled
+        self.runs.counts.len() == 2 && self.move_odds() && !self.are_odds() && !self.settled
     }
 
     /// That middle; `None` where odds are not calibrated from it, or not calibrated.
     fn middle(&self) -> Option<f64> {
-        self.middle.at().filter(|_| self.has_middle() && !self.in_runs)
+        self.middle.at().filter(|_| self.has_middle() && !self.runs.are_long)
     }
 
     /// The logarithm of the odds, where rows of both classes count alike, by that of a score.
@@ -295,7 +285,7 @@ impl Labels {
     }
 
     fn log_rows(&self, class: usize) -> f64 {
-        as_f64(self.counts[class].max(1)).ln()
+        as_f64(self.runs.counts[class].max(1)).ln()
     }
 
     /// By how much the weights of two classes move odds beyond what makes their rows count alike.
@@ -316,20 +306,12 @@ impl Labels {
     /// Whether labels come in long runs: then the model predicts the next row by the latest ones, and what its scores stand
     /// for in general is not learned from that.
     pub(super) fn come_in_runs(&self) -> bool {
-        self.in_runs
-    }
-
-    /// Whether labels change far less often than in a random order.
-    fn change_rarely(&self) -> bool {
-        let rows = as_f64(self.counts.iter().sum());
-        let alike: f64 = self.counts.iter().map(|count| (as_f64(*count) / rows.max(1.0)).powi(2)).sum();
-        let expected = rows * (1.0 - alike);
-        expected > FEWEST_CHANGES && as_f64(self.changes) < SHARE_OF_CHANGES * expected
+        self.runs.are_long
     }
 
     /// Moves the logarithms of the odds of a row by the weights of the classes.
     fn weigh(&self, mut odds: ArrayViewMut1<'_, f64>) {
-        if self.are_alike() || self.counts.len() < 2 {
+        if self.are_alike() || self.runs.counts.len() < 2 {
             return;
         }
         if odds.len() == 1 {
@@ -347,18 +329,20 @@ impl Labels {
     }
 
     /// Makes outputs of the scores of rows of these codes, which are learned, and learns from each how to make those of
-    /// the next.
+    /// the next, unless they stand for the odds that are meant.
     pub(super) fn follow(
         &mut self,
         mut scores: ArrayViewMut2<'_, f64>,
         (codes, signs): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
         weights: Option<ArrayView1<'_, f64>>,
+        are_odds: bool,
     ) {
         let mut odds = Vec::new();
         for (i, (mut scores, signs)) in scores.rows_mut().into_iter().zip(signs.rows()).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
             odds.clear();
-            if self.are_calibrated() && !self.settled && !self.in_runs {
+            let is_learned = !are_odds || self.has_middle();
+            if self.are_calibrated() && is_learned && !self.settled && !self.runs.are_long {
                 odds.extend(scores.iter().map(|score| self.odds(*score)));
             }
             self.calibrate(scores.view_mut());
@@ -368,8 +352,9 @@ impl Labels {
             for ((odds, sign), calibration) in odds.iter().zip(signs).zip(&mut self.calibrations) {
                 if let Some(middle) = middle {
                     // Both classes have the weight of the rarer one.
-                    let rarest = self.counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(1);
-                    let share = as_f64(rarest) / as_f64(self.counts[usize::from(*sign > 0.0)].max(1));
+                    let rarest =
+                        self.runs.counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(1);
+                    let share = as_f64(rarest) / as_f64(self.runs.counts[usize::from(*sign > 0.0)].max(1));
                     calibration.learn(*odds - middle, *sign, share_of_usual * share.min(1.0), rows);
                 } else {
                     calibration.learn(*odds, *sign, share_of_usual, rows);
@@ -380,23 +365,18 @@ impl Labels {
                 self.middle.meet(usize::from(signs[0] > 0.0), *odds);
                 if !known && self.middle().is_some() {
                     // From here on odds are those from the middle.
-                    self.calibrations.fill(Calibration::new());
+                    self.calibrations.fill(Recalibration::new());
                 }
             }
             let Some(right) = self.place(codes[(i, 0)]) else { continue };
-            self.changes += u64::from(self.latest.is_some_and(|latest| latest != right));
-            self.latest = Some(right);
             if weight > 0.0 {
                 let decided = self.chosen(scores.view());
                 self.judged.meet((scores.view(), self.unit()), (decided, self.commonest(), right));
             }
-            self.counts[right] += 1;
-            let in_runs = self.change_rarely();
-            if in_runs && !self.in_runs {
+            if self.runs.meet(right) {
                 // What was learned was of one run.
-                self.calibrations.fill(Calibration::new());
+                self.calibrations.fill(Recalibration::new());
             }
-            self.in_runs = in_runs;
         }
     }
 
@@ -492,22 +472,22 @@ impl Labels {
     }
 
     pub(super) fn set_counts(&mut self, counts: Vec<u64>) {
-        self.counts = counts;
+        self.runs.counts = counts;
     }
 
     /// The class that came most often; the first where several did.
     fn commonest(&self) -> usize {
-        let most = self.counts.iter().max();
-        self.counts.iter().position(|count| Some(count) == most).unwrap_or(0)
+        let most = self.runs.counts.iter().max();
+        self.runs.counts.iter().position(|count| Some(count) == most).unwrap_or(0)
     }
 
     /// Writes what rows have changed.
     pub(super) fn write(&self, out: &mut Writer) {
-        out.counts("labels.counts", &self.counts);
-        let latest = self.latest.map_or(0, |latest| latest as u64 + 1);
-        out.counts("labels.runs", &[self.changes, latest, u64::from(self.in_runs), u64::from(self.settled)]);
+        out.counts("labels.counts", &self.runs.counts);
+        let [changes, latest, are_long] = self.runs.numbers();
+        out.counts("labels.runs", &[changes, latest, are_long, u64::from(self.settled)]);
         if self.are_calibrated() {
-            Calibration::write(&self.calibrations, out);
+            Recalibration::write(CALIBRATION, &self.calibrations, out);
             out.vector("labels.weighed", &self.weighed);
         }
         if self.has_middle() {
@@ -519,17 +499,15 @@ impl Labels {
     /// What [`write`](Self::write) wrote.
     pub(super) fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         self.set_counts(from.all_counts("labels.counts")?);
-        let [changes, latest, in_runs, settled] = from.counts("labels.runs")?;
-        let rows: u128 = self.counts.iter().map(|count| u128::from(*count)).sum();
-        let latest = usize::try_from(latest).unwrap_or(usize::MAX);
-        if u128::from(changes) > rows || latest > self.counts.len() || in_runs.max(settled) > 1 {
-            return Err(Error::file("labels.runs are not those of its rows"));
-        }
-        (self.changes, self.latest) = (changes, latest.checked_sub(1));
-        (self.in_runs, self.settled) = (in_runs == 1, settled == 1);
+        let [changes, latest, are_long, settled] = from.counts("labels.runs")?;
+        let rows: u128 = self.runs.counts.iter().map(|count| u128::from(*count)).sum();
+        let read =
+            LabelRuns::of(self.runs.counts.clone(), [changes, latest, are_long]).filter(|_| settled <= 1);
+        self.runs = read.ok_or_else(|| Error::file("labels.runs are not those of its rows"))?;
+        self.settled = settled == 1;
         self.judged = Judged::read(from)?;
         if self.are_calibrated() {
-            self.calibrations = Calibration::read(self.n_outputs(), from)?;
+            self.calibrations = Recalibration::read(CALIBRATION, self.n_outputs(), from)?;
             self.middle = Middle::read(from)?;
             // Former files do not have it.
             self.weighed = [rows as f64; 2];
@@ -599,8 +577,8 @@ impl Labels {
             ClassWeights::Each(each) => each[place].ln(),
             // One of which no row has come counts as the commonest: nothing is known of it.
             ClassWeights::Balanced => {
-                let most = self.counts.iter().copied().max().unwrap_or(0).max(1);
-                -as_f64(if self.counts[place] > 0 { self.counts[place] } else { most }).ln()
+                let most = self.runs.counts.iter().copied().max().unwrap_or(0).max(1);
+                -as_f64(if self.runs.counts[place] > 0 { self.runs.counts[place] } else { most }).ln()
             }
         }
     }
@@ -636,7 +614,7 @@ impl Labels {
                     .into(),
             });
         }
-        let moved = if self.n_outputs() == 1 && self.counts.len() == 2 {
+        let moved = if self.n_outputs() == 1 && self.runs.counts.len() == 2 {
             self.log_weight(1) - self.log_weight(0)
         } else {
             0.0
@@ -664,7 +642,7 @@ impl Labels {
             ClassWeights::Equal => None,
             ClassWeights::Each(each) => Some(places.map(|(row, place)| own(row) * each[place]).collect()),
             ClassWeights::Balanced => {
-                let (mut counts, classes) = (self.counts.clone(), self.counts.len());
+                let (mut counts, classes) = (self.runs.counts.clone(), self.runs.counts.len());
                 let mut seen: u64 = counts.iter().sum();
                 let balanced = |(row, place): (usize, usize)| {
                     counts[place] += 1;
@@ -683,35 +661,32 @@ impl Labels {
             ClassWeights::Equal => 1.0,
             ClassWeights::Each(each) => each.iter().copied().fold(0.0, f64::max),
             ClassWeights::Balanced => {
-                let rarest = self.counts.iter().copied().min().unwrap_or(0) + 1;
-                let seen = self.counts.iter().sum::<u64>() + rows as u64;
-                as_f64(seen) / (usize_as_f64(self.counts.len()) * as_f64(rarest))
+                let rarest = self.runs.counts.iter().copied().min().unwrap_or(0) + 1;
+                let seen = self.runs.counts.iter().sum::<u64>() + rows as u64;
+                as_f64(seen) / (usize_as_f64(self.runs.counts.len()) * as_f64(rarest))
             }
         }
     }
 
     /// Counts the rows that others have counted, and adds how it went with them.
     pub(super) fn add_counts(&mut self, others: &Self) {
-        self.counts.iter_mut().zip(&others.counts).for_each(|(own, other)| *own += other);
-        (self.changes, self.latest) = (self.changes + others.changes, others.latest);
+        self.runs.follow(&others.runs);
         self.judged.follow(&others.judged);
     }
 
     /// Forgets how often each class came, and how outputs are calibrated.
     pub(super) fn reset(&mut self) {
-        self.counts.fill(0);
-        (self.changes, self.latest, self.in_runs) = (0, None, false);
+        self.runs = LabelRuns::new(self.spec.classes.len());
         self.middle = Middle::default();
         self.weighed = [0.0; 2];
         self.judged = Judged::new();
         let calibrated = if self.are_calibrated() { self.n_outputs() } else { 0 };
-        self.calibrations = vec![Calibration::new(); calibrated];
+        self.calibrations = vec![Recalibration::new(); calibrated];
     }
 
     /// Takes counts of classes, and how it went, from before the model learned some rows again.
     pub(super) fn keep_record(&mut self, before: Self) {
-        (self.counts, self.judged) = (before.counts, before.judged);
-        (self.changes, self.latest, self.in_runs) = (before.changes, before.latest, before.in_runs);
+        (self.runs, self.judged) = (before.runs, before.judged);
     }
 
     /// The codes that outputs decide for, a row each.

@@ -5,7 +5,6 @@
 //! of classes ([`Labels`]). The encoding into features and signs is learned, saved and used with
 //! the model, so that a model file is complete.
 
-mod calibration;
 mod category;
 mod columns;
 mod file;
@@ -13,6 +12,7 @@ mod filling;
 mod judged;
 mod labels;
 mod merge;
+mod middle;
 mod model;
 mod sample;
 mod spec;

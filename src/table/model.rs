@@ -115,7 +115,12 @@ impl<M: InnerModel> Table<M> {
         let mut outputs = Array2::zeros(signs.raw_dim());
         let views = Some(outputs.view_mut());
         let learned = model.learn_while(features.view(), signs.view(), weights, views, should_continue)?;
-        labels.follow(outputs.slice_mut(s![..learned, ..]), (y, signs.view()), weights);
+        labels.follow(
+            outputs.slice_mut(s![..learned, ..]),
+            (y, signs.view()),
+            weights,
+            self.model.gives_odds(),
+        );
         if let Some(predictions) = prequential.predictions {
             labels.decide(outputs.view(), predictions);
         }
@@ -499,7 +504,7 @@ impl<M: InnerModel> Model for Table<M> {
                 labels.signs_of(y[0], signs);
                 model.predict_and_learn_one(features, signs, outputs)?;
                 let outputs = ArrayViewMut1::from(outputs).insert_axis(Axis(0));
-                labels.follow(outputs, (one_row(y), one_row(signs)), None);
+                labels.follow(outputs, (one_row(y), one_row(signs)), None, model.gives_odds());
                 Ok(())
             })
         })?;

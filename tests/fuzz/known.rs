@@ -145,7 +145,8 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
             // their limits, which then begin again, the values that constant inputs had, how many gradients are taken,
             // which are then all, whether trees on logarithms were fitted, which then begin again, the weights of leaves,
             // which then learn no further rows, the bounds of their logarithms, the range of states without outliers, which is then found again,
-            // the weights of rows of classes, which are then 1, and how forecasts of several steps are made, which is then by powers.
+            // the weights of rows of classes, which are then 1, what makes odds of scores, which is then that of former files,
+            // the line beside it, which comes again with the next refit, and how forecasts of several steps are made, which is then by powers.
             let optional = [
                 "recent.",
                 "policy.",
@@ -165,6 +166,8 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
                 "trees.nearest",
                 "trees.logs.fitted",
                 "trees.tried",
+                "odds.calibration",
+                "odds.line.knots",
                 "preparation.gradients.x",
                 "preparation.gradients.taken",
                 "trees.boosted.weights",

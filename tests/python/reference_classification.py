@@ -163,7 +163,7 @@ class Recalibration:
     While labels change less than a tenth as often as in a random order it stays as it was at first.
     """
 
-    prior = 0.25 * np.diag([16.0, 16.0, 64.0, 64.0])
+    prior = 0.25 * np.diag([16.0, 64.0, 64.0, 64.0])
     memory = 0.9997
 
     def __init__(self, n_outputs):

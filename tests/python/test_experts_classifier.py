@@ -9,6 +9,9 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream as ks
@@ -70,43 +73,51 @@ def test_the_same_rows_give_the_same_bits_on_any_number_of_threads():
     assert models[0] == models[1] == models[2]
 
 
-def test_it_is_a_mixture_of_scores_with_calibrated_odds():
+def test_its_odds_are_those_of_the_scores_of_its_experts():
     X, y = labeled(400)
     signs = np.where(y == "low", 1.0, -1.0)
     spec = {"adaptive": {"size": 30, "loss": "squared_hinge"}}
     core = _core.Regressor(json.dumps(spec))
     scores = np.zeros((400, 1))
     core.learn(X, signs[:, None], scores)
-    theta, prior = np.array([1.0, 0.0, 0.0, 0.0]), np.diag([4.0, 4.0, 16.0, 16.0])
-    curvature = prior.copy()
-    expected = np.empty(400)
-    for t, (score, sign) in enumerate(zip(scores[:, 0], signs, strict=True)):
+    model = clone(MODEL)
+    for t, score in enumerate(scores[:, 0]):
         share = (1.0 + score) / 2.0
         inner = np.clip(share, 0.01, 0.99)
-        x = np.log(inner / (1.0 - inner)) + 4.0 * (share - inner)
-        z = np.array([x, 1.0, max(x - 2.0, 0.0), min(x + 2.0, 0.0)])
-        expected[t] = theta @ z
-        # An implicit Newton step: the slope is that where the step ends.
-        memory = min(0.9997, 1.0 - 1.0 / (t + 16.0))
-        curvature = memory * curvature + (1.0 - memory) * prior
-        step = np.linalg.solve(curvature, z)
-        low, high = expected[t] - z @ step, expected[t] + z @ step
-        for _ in range(100):
-            end = 0.5 * (low + high)
-            p = 1.0 / (1.0 + np.exp(-end))
-            beyond = end - expected[t] + (z @ step) * (p - (sign > 0.0)) > 0.0
-            low, high = (low, end) if beyond else (end, high)
-        curvature += p * (1.0 - p) * np.outer(z, z)
-        theta = theta - (p - (sign > 0.0)) * step
-        theta[0] = max(theta[0], 0.05)
-        theta[2:] = np.maximum(theta[2:], 0.05 - theta[0])
-    model = clone(MODEL)
-    for t in range(400):
+        expected = np.log(inner / (1.0 - inner)) + 4.0 * (share - inner)
         if t:
-            np.testing.assert_allclose(
-                model.decision_function(X[t : t + 1]), expected[t], atol=1e-6
-            )
+            np.testing.assert_allclose(model.decision_function(X[t : t + 1]), expected, atol=1e-6)
         model.learn_one(X[t], y[t], classes=["high", "low"])
+
+
+def linear(n, d, order, seed):
+    """Rows and labels by a noisy linear function, in an order."""
+    chance = np.random.default_rng(seed)
+    X = chance.normal(size=(n, d))
+    z = X @ chance.normal(size=d) / np.sqrt(d) + 0.15 * chance.normal(size=n)
+    place = {"shuffled": np.arange(n), "rising": np.argsort(X[:, 0], kind="stable")}
+    place["nearly twice"] = np.repeat(np.arange(n // 2), 2)
+    X = X[place[order]] + (1e-9 if order == "nearly twice" else 0.0) * chance.normal(size=(n, d))
+    return X, (z[place[order]] > 0).astype(int)
+
+
+@pytest.mark.parametrize("order", ["shuffled", "rising", "nearly twice"])
+def test_labels_that_are_linear_are_learned_almost_as_by_logistic_regression(order):
+    ours, batch = [], []
+    for seed in range(3):
+        X, y = linear(600, 40, order, seed)
+        made = ks.KernelExpertsClassifier().partial_fit_predict_proba(X, y, classes=[0, 1])
+        # Trained again every 50 rows.
+        found = np.full((600, 2), 0.5)
+        for first in range(300, 600, 50):
+            pipe = make_pipeline(StandardScaler(), LogisticRegression(C=0.3))
+            found[first : first + 50] = pipe.fit(X[:first], y[:first]).predict_proba(
+                X[first : first + 50]
+            )
+        loss = [-np.log(p[np.arange(300, 600), y[300:]].clip(1e-6)).mean() for p in (made, found)]
+        ours.append(loss[0])
+        batch.append(loss[1])
+    assert np.mean(ours) < 1.25 * np.mean(batch)
 
 
 def test_probabilities_are_frequencies():

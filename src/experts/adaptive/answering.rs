@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
 use super::first_rows::FirstRows;
+use super::odds_stage::{OddsStage, Predicted as OfLine};
 use super::preprocessing::Columns;
 use super::state::State;
 use super::tree_stage::{Predicted, TreeStage};
@@ -15,6 +16,11 @@ use crate::uncertainty::{Prequential, Spread};
 
 /// Rows per block, for which the outputs of all experts are stored.
 const AT_ONCE: usize = 8192;
+
+/// The prediction of an output by all experts; of labels, as calibrated odds.
+pub(super) fn in_odds(stage: Option<&OddsStage>, c: usize, mixed: Mixed, of_line: &OfLine) -> Mixed {
+    stage.map_or(mixed, |odds| mixed.moved(odds.refined(c, mixed.made, of_line)))
+}
 
 impl State {
     /// Predictions for rows (n, outputs).
@@ -86,6 +92,7 @@ impl State {
         let answers = self.ask(x, spread, any)?;
         let (mixtures, calibration) = self.answering(any);
         let (mut round, mut said) = (Round::default(), Predicted::default());
+        let mut of_line = OfLine::default();
         let (mut mixed, mut of_kernels) = (Vec::new(), Vec::new());
         let mut novelties = vec![0.0; x.nrows()];
         for (i, novelty) in novelties.iter_mut().enumerate() {
@@ -102,6 +109,12 @@ impl State {
                 let refine = |(c, mixed): (usize, &mut Mixed)| *mixed = trees.refined(c, *mixed, &said);
                 mixed.iter_mut().enumerate().for_each(refine);
             }
+            if let (Some(odds), false) = (&self.odds, any) {
+                odds.predict(row.iter().copied(), &mut of_line);
+            }
+            let refine =
+                |(c, mixed): (usize, &mut Mixed)| *mixed = in_odds(self.odds.as_ref(), c, *mixed, &of_line);
+            mixed.iter_mut().enumerate().for_each(refine);
             for (c, mixed) in mixed.iter().enumerate() {
                 let by_columns = match spread {
                     Some(Spread::Interval) if !any => self.column_spreads.factor(c, row.iter().copied()),
@@ -222,6 +235,9 @@ impl State {
         if self.trees.counts() {
             with_scratch(|scratch| self.trees.refine_one(x, out, scratch.prepare(self.trees.length()).0));
         }
+        if let Some(odds) = &self.odds {
+            odds.refine_one(x, out);
+        }
         Ok(())
     }
 
@@ -230,14 +246,24 @@ impl State {
     pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let any = self.answers_any_of(x);
         let (mut out, made) = self.gradient_and_prediction_of_kernels(x, any, Columns::Raw)?;
-        if let Some(trees) = self.answering_trees(any) {
-            let mut said = Predicted::default();
-            for (i, mut out) in out.outer_iter_mut().enumerate() {
-                trees.predict(x.row(i).iter().copied(), &made.row(i).to_vec(), &mut said);
+        let (mut said, mut of_line) = (Predicted::default(), OfLine::default());
+        for (i, mut out) in out.outer_iter_mut().enumerate() {
+            let (row, mut made) = (x.row(i).to_vec(), made.row(i).to_vec());
+            if let Some(trees) = self.answering_trees(any) {
+                trees.predict(row.iter().copied(), &made, &mut said);
                 for (c, mut out) in out.outer_iter_mut().enumerate() {
                     out *= trees.slope(c, &said);
                 }
                 trees.add_gradient(&said, out.view_mut());
+                trees.combine(&said, &mut made);
+            }
+            if let Some(odds) = &self.odds {
+                if !any {
+                    odds.predict(row.iter().copied(), &mut of_line);
+                }
+                for (place, out) in made.iter().copied().enumerate().zip(out.outer_iter_mut()) {
+                    odds.turn_gradient(&row, place, &of_line, out);
+                }
             }
         }
         Ok(out)

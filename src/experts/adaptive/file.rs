@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::buffer::Buffer;
 use super::member::Member;
+use super::odds_stage::OddsStage;
 use super::order::Movement;
 use super::preparation::Preparation;
 use super::row_weights::Weighing;
@@ -65,6 +66,9 @@ impl Persist for AdaptiveExperts {
             state.calibration.write(&mut out);
             self.weighing.write(&mut out);
             state.movement.write(&mut out);
+            if let Some(odds) = &state.odds {
+                odds.write(&mut out);
+            }
             state.trees.write(&mut out);
             if let Some(preparation) = &state.preparation {
                 preparation.write(&mut out);
@@ -152,6 +156,7 @@ fn read_state(
     let movement = Movement::read(features + outputs, params.preprocessing.clip, from)?;
     let (ordered, pending) = read_order(from)?;
     let preparation = Preparation::read((features, outputs), (n_refits + 1, buffer.age()), spec, from)?;
+    let odds = if spec.loss.is_margin() { OddsStage::read((features, outputs), from)? } else { None };
     let trees = TreeStage::read((features, outputs), met, spec, from)?;
     let column_spreads = match spec.column_spreads(features, outputs) {
         new if new.is_empty() => new,
@@ -167,6 +172,7 @@ fn read_state(
         lasting_calibration,
         ordered,
         movement,
+        odds,
         trees,
         calibration,
         column_spreads,

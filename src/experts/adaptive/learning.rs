@@ -2,8 +2,10 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
+use super::answering::in_odds;
 use super::first_rows::FirstRows;
 use super::member::Member;
+use super::odds_stage::Predicted as OfLine;
 use super::preprocessing::Views;
 use super::state::State;
 use super::tree_stage::Predicted;
@@ -43,6 +45,9 @@ struct RowMemory {
     of_kernels: Vec<f64>,
     /// Those of the trees beside them.
     of_trees: Predicted,
+    /// What logistic regression predicts, and the predictions of each output without it.
+    of_line: OfLine,
+    without_line: Vec<f64>,
     /// Winsorized targets.
     targets: Vec<f64>,
 }
@@ -112,13 +117,16 @@ impl State {
 
     /// Predictions of a row by the mixture of kernel experts, or the means before there is one, and by the trees beside it.
     fn predict_row(&self, step: &Step<'_>, i: usize, memory: &mut RowMemory) {
-        let RowMemory { round, of_kernels, of_trees, .. } = memory;
+        let RowMemory { round, of_kernels, of_trees, of_line, .. } = memory;
         of_kernels.clear();
         of_kernels.extend((0..self.outputs()).map(|c| match self.mixtures.get(c) {
             Some(mixture) => round.mix((i, c), step.made.iter(), mixture).made,
             None => self.targets.means[c],
         }));
         self.trees.predict(step.x.row(i).iter().copied(), of_kernels, of_trees);
+        if let Some(odds) = &self.odds {
+            odds.predict(step.x.row(i).iter().copied(), of_line);
+        }
     }
 
     /// Compares the predictions of a row with its targets, which update mixtures, intervals and the winsorizer; returns the
@@ -135,6 +143,7 @@ impl State {
         let first_rows = self.first_rows();
         let mut error = 0.0;
         memory.targets.clear();
+        memory.without_line.clear();
         for c in 0..self.outputs() {
             let (mixed, limited) = if self.mixtures.is_empty() {
                 self.judge_first_rows(step, (i, c), first_rows.as_ref(), prequential)
@@ -164,11 +173,13 @@ impl State {
         prequential: &mut Prequential<'_>,
     ) -> (f64, f64) {
         let (x, raw, weight) = (step.x.row(i), step.raw[(i, c)], step.weight(i));
-        let RowMemory { round, of_trees, .. } = memory;
+        let RowMemory { round, of_trees, of_line, without_line, .. } = memory;
         let by_columns = self.column_spreads.factor(c, x.iter().copied());
         let mut spread = f64::INFINITY;
         let refined = |mixed| {
             let refined = self.trees.refined(c, mixed, of_trees);
+            without_line.push(refined.made);
+            let refined = in_odds(self.odds.as_ref(), c, refined, of_line);
             spread = refined.spread();
             refined.scaled(by_columns).as_novel(novelty)
         };
@@ -229,6 +240,9 @@ impl State {
         self.buffer.add(self.met, x, raw, weight);
         if let Some(preparation) = &mut self.preparation {
             preparation.add(x, y, weight);
+        }
+        if let Some(odds) = &mut self.odds {
+            odds.learn(&memory.of_line, &memory.without_line, &memory.targets, (weight, self.met));
         }
         let targets = (&memory.targets[..], &self.targets.absolute_deviations[..]);
         self.trees.learn(self.met, &memory.of_trees, targets, weight, self.ordered > 0);

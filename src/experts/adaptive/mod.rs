@@ -28,6 +28,7 @@
 //! | `metrics` | metrics that are compared, from `agop` and `main_effects` |
 //! | `preprocessing` | column transforms and a metric |
 //! | `member`, `partition` | an expert, and the cells of its streams |
+//! | `odds_stage` | odds of labels, calibrated and combined with those of logistic regression |
 //! | `tree_stage/` | the mixture with trees, also on logarithms (`log_trees`), and with the `nearest` rows (found by `neighbours`) |
 //! | `answering` | queries |
 //! | `file` | the model in a file |
@@ -45,6 +46,7 @@ mod member;
 mod metrics;
 mod nearest;
 mod neighbours;
+mod odds_stage;
 mod order;
 mod params;
 mod partition;
@@ -168,6 +170,11 @@ impl AdaptiveExperts {
     /// Rows in the buffer (n, d), spread over the stream; `None` before the first.
     pub(crate) fn remembered_rows(&self) -> Option<Array2<f64>> {
         self.state.as_ref().map(|state| state.buffer.sample().x)
+    }
+
+    /// Whether its predictions are calibrated odds of labels.
+    pub(super) fn calibrates(&self) -> bool {
+        self.spec.loss.is_margin() && self.state.as_ref().is_none_or(|state| state.odds.is_some())
     }
 
     fn known(&self) -> Result<&State> {

@@ -135,7 +135,10 @@ impl State {
     /// Replaces experts by new ones.
     fn adopt(&mut self, prepared: Prepared, drifts: bool) {
         let whole = self.buffer.is_whole();
-        let Prepared { members, sample, in_order, has_exact } = prepared;
+        let Prepared { members, sample, in_order, has_exact, line } = prepared;
+        if let (Some(odds), Some(line)) = (&mut self.odds, line) {
+            odds.replace(line);
+        }
         let (mut new, mut shuffled, mut made) = (Vec::new(), Vec::new(), Vec::new());
         for each in members {
             new.push(each.member);

@@ -179,7 +179,7 @@ pub(super) fn without_selection(sample: &Sample, params: &AdaptiveParams) -> Res
 }
 
 /// Transforms of the columns of a sample, and the identity metric.
-fn of_equal_weight(
+pub(super) fn of_equal_weight(
     transform: Transform,
     sample: &Sample,
     params: &AdaptiveParams,

@@ -8,6 +8,7 @@ use ndarray::ArrayView2;
 use super::AdaptiveSpec;
 use super::buffer::{Buffer, Sample};
 use super::member::Member;
+use super::odds_stage::OddsStage;
 use super::order::{Movement, continues, have_other_means, rise_or_fall};
 use super::preparation::Preparation;
 use super::target_statistics::TargetStatistics;
@@ -49,6 +50,8 @@ pub(super) struct State {
     pub movement: Movement,
     /// Trees on what the mixture of the next row leaves over.
     pub trees: TreeStage,
+    /// For labels, what makes odds of both; none from a former file.
+    pub odds: Option<OddsStage>,
     pub drift: Drift,
     pub limits: Limits,
     /// Rows so far with positive weight.
@@ -80,6 +83,7 @@ impl State {
             lasting_calibration: Calibration::by_prediction(outputs),
             ordered: 0,
             movement: Movement::default(),
+            odds: spec.loss.is_margin().then(|| OddsStage::new(outputs)),
             trees: TreeStage::new(features, outputs, spec),
             drift: Drift::new(features, spec.params.drift),
             limits: Limits::new(spec.params.winsorizer),
@@ -120,14 +124,16 @@ impl State {
     }
 
     /// The same, given the latest rows and a sample of all. Targets that come in runs may also be numbers whose level wanders:
-    /// in an order, means of columns differ from earlier ones, or targets rise or fall.
+    /// in an order, means of columns differ from earlier ones, or columns or targets rise or fall.
     fn are_in_order<F: FnOnce() -> (Sample, Sample)>(&self, rows: &LazyCell<(Sample, Sample), F>) -> bool {
         let are_sorted = || {
             let (latest, history) = &**rows;
-            rise_or_fall(latest.y.view()) || have_other_means(latest.x.view(), history.x.view())
+            rise_or_fall(latest.y.view())
+                || rise_or_fall(latest.x.view())
+                || have_other_means(latest.x.view(), history.x.view())
         };
-        self.ordered > 0 && self.has_lasting()
-            || self.latest_targets_lead() && (self.spec.loss.is_margin() || are_sorted())
+        let may_be = self.ordered > 0 && self.has_lasting() || self.latest_targets_lead();
+        may_be && (self.spec.loss.is_margin() || are_sorted())
     }
 
     fn latest_and_history(&self) -> (Sample, Sample) {

@@ -8,6 +8,7 @@ use super::AdaptiveSpec;
 use super::agop::Gradients;
 use super::buffer::Sample;
 use super::member::{Member, MemberShape};
+use super::odds_stage::Line;
 use super::params::{Mechanism, RefitParams};
 use super::preprocessing::Views;
 use super::selection::{Setting, linear_setting, rough_setting, select, without_selection};
@@ -58,6 +59,8 @@ pub(super) struct Prepared {
     pub in_order: Option<Sample>,
     /// Whether there is an exact one.
     pub has_exact: bool,
+    /// For labels, logistic regression on the sample.
+    pub line: Option<Line>,
 }
 
 impl Task {
@@ -67,7 +70,13 @@ impl Task {
         let settings = unless_interrupted(select(sample, gradients.as_ref(), spec))?;
         let Some(settings) = settings else {
             let sample = sample.selected(&[]);
-            return Ok(Prepared { members: Vec::new(), sample, in_order: None, has_exact: false });
+            return Ok(Prepared {
+                members: Vec::new(),
+                sample,
+                in_order: None,
+                has_exact: false,
+                line: None,
+            });
         };
         let of_latest = self.settings_of_latest()?;
         let others = self.other_experts(settings.first());
@@ -153,7 +162,10 @@ impl Task {
             forgetful.map(|(member, made)| Trained { member, shuffled: None, in_order: Some(made) });
         let members = steady.chain(forgetful).collect();
         let in_order = is_early.then(|| sample.clone());
-        Ok(Prepared { members, sample: shuffled, in_order, has_exact })
+        let fits_line = spec.loss.is_margin() && spec.params.without != Some(Mechanism::Linear);
+        let line =
+            if fits_line { unless_interrupted(Line::fit(&shuffled, &spec.params))?.flatten() } else { None };
+        Ok(Prepared { members, sample: shuffled, in_order, has_exact, line })
     }
 
     /// Whether it adds an exact expert: for labels, in the first `cell_rows` rows. That stays until two refits later, unless
@@ -169,6 +181,9 @@ impl Prepared {
     pub fn learn(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>) {
         let views = Views::of(self.members.iter().map(|each| each.member.preprocessing()), x);
         self.members.retain_mut(|each| each.member.learn(&views, y, Some(weights)).is_ok());
+        if let Some(line) = &mut self.line {
+            line.learn(x, y, weights);
+        }
     }
 }
 

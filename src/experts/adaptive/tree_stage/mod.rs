@@ -337,6 +337,15 @@ impl TreeStage {
     /// Replaces the predictions of the kernel experts by those of all experts, with memory of [`length`](Self::length).
     pub fn refine_one(&self, x: &[f64], out: &mut [f64], predicted: &mut [f64]) {
         self.predict_into(x.iter().copied(), out, predicted);
+        self.combine_into(predicted, out);
+    }
+
+    /// Replaces the predictions of the kernel experts for a row by those of all experts, given these.
+    pub fn combine(&self, predicted: &Predicted, out: &mut [f64]) {
+        self.combine_into(&predicted.0, out);
+    }
+
+    fn combine_into(&self, predicted: &[f64], out: &mut [f64]) {
         for (c, (out, combined)) in out.iter_mut().zip(&self.combined).enumerate() {
             *out = match combined {
                 Combination::Mean(mixture) => mixture.mixed(self.made(predicted, c)),

@@ -1,7 +1,7 @@
-//! From scores to the logarithms of odds.
+//! From scores to the logarithms of odds, learned from how earlier predictions went.
 
+use super::LogOdds;
 use crate::error::{Error, Result};
-use crate::learner::LogOdds;
 use crate::persist::{Reader, Writer};
 
 /// The weight of a past row falls by this factor each row: of some three thousand.
@@ -21,7 +21,7 @@ fn memory_after(rows: f64) -> f64 {
 const SURE: f64 = 2.0;
 
 /// How sure it is of scale and offset before the first row, and of the scales beyond being the same, in rows of even odds.
-const PRIOR: [f64; TERMS] = [16.0, 16.0, 64.0, 64.0];
+const PRIOR: [f64; TERMS] = [16.0, 64.0, 64.0, 64.0];
 
 /// The least scale: a larger score is always a larger probability.
 const LEAST: f64 = 0.05;
@@ -40,9 +40,9 @@ const FORMER: usize = 5;
 /// Logistic recalibration (D. R. Cox, "Two further applications of a model for binary regression", Biometrika, 1958),
 /// piecewise linear, learned by online Newton steps on the logarithmic loss.
 #[derive(Clone, Debug)]
-pub(super) struct Calibration(LogOdds<TERMS>);
+pub(crate) struct Recalibration(LogOdds<TERMS>);
 
-impl Calibration {
+impl Recalibration {
     pub fn new() -> Self {
         Self(LogOdds::new([1.0, 0.0, 0.0, 0.0], PRIOR))
     }
@@ -55,6 +55,12 @@ impl Calibration {
     /// The logarithm of the odds, given that by the score.
     pub fn apply(&self, odds: f64) -> f64 {
         self.0.apply(&terms(odds))
+    }
+
+    /// The derivative of [`apply`](Self::apply).
+    pub fn slope(&self, odds: f64) -> f64 {
+        let [scale, _, above, below] = self.0.weights;
+        scale + if odds > SURE { above } else { 0.0 } + if odds < -SURE { below } else { 0.0 }
     }
 
     /// Learns the sign of a row, 1 if it is of the class and -1 if not, which counts `weight` times and comes after `rows`
@@ -90,14 +96,14 @@ impl Calibration {
     }
 
     /// Those of all outputs.
-    pub fn write(all: &[Self], out: &mut Writer) {
+    pub fn write(name: &str, all: &[Self], out: &mut Writer) {
         let numbers: Vec<f64> = all.iter().flat_map(|one| one.0.numbers()).collect();
-        out.matrix("labels.calibration", all.len(), NUMBERS, &numbers);
+        out.matrix(name, all.len(), NUMBERS, &numbers);
     }
 
     /// What [`write`](Self::write) wrote of that many outputs.
-    pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Vec<Self>> {
-        let (n, cols, values) = from.matrix("labels.calibration")?;
+    pub fn read(name: &str, outputs: usize, from: &Reader<'_>) -> Result<Vec<Self>> {
+        let (n, cols, values) = from.matrix(name)?;
         let all: Vec<Self> = match cols {
             FORMER | NUMBERS if n == outputs => values.chunks_exact(cols).map(Self::of_state).collect(),
             _ => Vec::new(),
@@ -105,53 +111,7 @@ impl Calibration {
         if all.len() == outputs && all.iter().all(Self::is_sound) {
             Ok(all)
         } else {
-            Err(Error::file("labels.calibration is none"))
-        }
-    }
-}
-
-/// Rows of a class that its mean remembers.
-const ROWS_OF_CLASS: f64 = 50.0;
-
-/// Means of the logarithms of odds in rows of either class.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Middle {
-    means: [f64; 2],
-    rows: [f64; 2],
-}
-
-impl Middle {
-    /// The middle between the two means; `None` before a row of both.
-    pub fn at(&self) -> Option<f64> {
-        (self.rows[0] > 0.0 && self.rows[1] > 0.0).then(|| 0.5 * (self.means[0] + self.means[1]))
-    }
-
-    /// The mean of a class, 0 or 1; `None` before a row of it.
-    pub fn mean(&self, class: usize) -> Option<f64> {
-        (self.rows[class] > 0.0).then(|| self.means[class])
-    }
-
-    /// A row of a class, 0 or 1.
-    pub fn meet(&mut self, class: usize, odds: f64) {
-        self.rows[class] = (self.rows[class] + 1.0).min(ROWS_OF_CLASS);
-        self.means[class] += (odds - self.means[class]) / self.rows[class];
-    }
-
-    pub fn write(&self, out: &mut Writer) {
-        out.vector("labels.middle", &[self.means, self.rows].concat());
-    }
-
-    /// What [`write`](Self::write) wrote; nothing in an older file.
-    pub fn read(from: &Reader<'_>) -> Result<Self> {
-        if !from.has("labels.middle") {
-            return Ok(Self::default());
-        }
-        let numbers = from.vector("labels.middle", 4)?;
-        let [means, rows] = [[numbers[0], numbers[1]], [numbers[2], numbers[3]]];
-        if rows.iter().all(|rows| (0.0..=ROWS_OF_CLASS).contains(rows)) {
-            Ok(Self { means, rows })
-        } else {
-            Err(Error::file("labels.middle is none"))
+            Err(Error::file(format!("{name} is none")))
         }
     }
 }
@@ -178,7 +138,7 @@ mod tests {
 
     #[test]
     fn scale_and_offset_are_found_and_followed() {
-        let mut calibration = Calibration::new();
+        let mut calibration = Recalibration::new();
         for (scale, offset) in [(1.7, -0.8), (0.6, 0.5)] {
             stream(20_000, scale, offset).for_each(|(score, sign)| {
                 calibration.learn(odds_of_linear(score), sign, 1.0, 1e9);
@@ -190,7 +150,7 @@ mod tests {
 
     #[test]
     fn scales_where_scores_are_sure_are_found() {
-        let mut calibration = Calibration::new();
+        let mut calibration = Recalibration::new();
         for t in 0..20_000 {
             let x = 10.0 * uniform(5, t) - 5.0;
             let score = 2.0 / (1.0 + (-x).exp()) - 1.0;
@@ -205,16 +165,16 @@ mod tests {
 
     #[test]
     fn calibrations_of_older_files_have_one_scale() {
-        let older = Calibration::of_state(&[1.5, 0.3, 20.0, 2.0, 15.0]);
+        let older = Recalibration::of_state(&[1.5, 0.3, 20.0, 2.0, 15.0]);
         assert!(older.is_sound());
         assert!((older.apply(odds_of_linear(0.999)) - 1.5 * odds_of_linear(0.999) - 0.3).abs() < 1e-12);
-        let all = Calibration::of_state(&older.0.numbers());
+        let all = Recalibration::of_state(&older.0.numbers());
         assert_eq!(all.0.numbers(), older.0.numbers());
     }
 
     #[test]
     fn larger_scores_are_larger_odds_even_if_the_stream_says_otherwise() {
-        let mut calibration = Calibration::new();
+        let mut calibration = Recalibration::new();
         stream(5000, -2.0, 0.0).for_each(|(score, sign)| {
             calibration.learn(odds_of_linear(score), sign, 1.0, 1e9);
         });
@@ -226,7 +186,7 @@ mod tests {
     #[test]
     fn a_row_of_a_large_weight_is_met_and_not_passed() {
         for weight in [1e3, 1e6, 1e12] {
-            let mut calibration = Calibration::new();
+            let mut calibration = Recalibration::new();
             stream(200, 1.0, 0.0).for_each(|(score, sign)| {
                 calibration.learn(odds_of_linear(score), sign, 1.0, 1e9);
             });
@@ -246,7 +206,7 @@ mod tests {
         // Scores of a model that has learned few rows are right less often than they say.
         let mut scales = Vec::new();
         for of_model in [true, false] {
-            let mut calibration = Calibration::new();
+            let mut calibration = Recalibration::new();
             for (t, (score, sign)) in stream(1000, 2.0, 0.0).enumerate() {
                 let x = odds_of_linear(score) * if t < 300 { 4.0 } else { 1.0 };
                 calibration.learn(x, sign, 1.0, if of_model { t as f64 } else { 1e9 });
@@ -258,7 +218,7 @@ mod tests {
 
     #[test]
     fn rows_without_weight_teach_nothing() {
-        let (mut one, mut other) = (Calibration::new(), Calibration::new());
+        let (mut one, mut other) = (Recalibration::new(), Recalibration::new());
         for (i, (score, sign)) in stream(100, 2.0, 1.0).enumerate() {
             let before = one.apply(odds_of_linear(score));
             assert_eq!(one.learn(odds_of_linear(score), sign, 1.0, 1e9).to_bits(), before.to_bits());
