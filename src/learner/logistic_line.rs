@@ -63,7 +63,7 @@ struct Fit {
 
 impl LogisticLine {
     /// Fits standardized rows `x` (n, d) with labels of 1 and -1 (n, outputs). All labels have the prior with the least
-    /// leave-one-out loss. `None` if there is no finite minimum. O(n d^2) a step, some ten steps an output.
+    /// leave-one-out loss. `None` if there is no finite minimum. O(n d^2) a step, about ten steps an output.
     pub fn fit(
         x: ArrayView2<'_, f64>,
         signs: ArrayView2<'_, f64>,
@@ -172,7 +172,7 @@ impl Rows<'_> {
                 }
                 share *= 0.5;
             }
-            if !(decrement > REACHED) {
+            if decrement.is_nan() || decrement <= REACHED {
                 break;
             }
         }

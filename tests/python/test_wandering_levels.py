@@ -9,16 +9,19 @@ import pytest
 import kernelstream as ks
 
 
-def wandering(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+def wandering(seed: int, n: int, column: bool = False) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5))
+    if column:
+        X[:, 4] = 20.0 + np.cumsum(0.2 * rng.normal(size=n))
     level = np.cumsum(0.3 * rng.normal(size=n))
     return X, 2 * X[:, 0] + X[:, 1] + level + 0.2 * rng.normal(size=n)
 
 
+@pytest.mark.parametrize("column", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_next_rows_are_predicted_at_the_latest_level(seed):
-    X, y = wandering(seed, 1010)
+def test_the_next_rows_are_predicted_at_the_latest_level(seed, column):
+    X, y = wandering(seed, 1010, column)
     model = ks.KernelExperts().partial_fit(X[:1000], y[:1000])
     made = model.predict(X[1000:])
     each = np.array([model.predict_one(x) for x in X[1000:]])

@@ -362,12 +362,12 @@ mod tests {
         let (mut calibration, mut sum) = (Recalibration::new(), LogOdds::new(FIRST, PRIOR));
         let mut slow = line.clone();
         let mut predicted = Predicted::default();
-        for i in 0..200_u64 {
+        for (i, t) in (0..200).zip(0_u64..) {
             if i == 50 {
                 stage.replace(line.clone());
             }
-            let (x, sign) = (x.row(i as usize).to_vec(), y[(i as usize, 0)]);
-            let score = (0.5 * normal(9, i) + 0.4 * sign).clamp(-1.0, 1.0);
+            let (x, sign) = (x.row(i).to_vec(), y[(i, 0)]);
+            let score = (0.5 * normal(9, t) + 0.4 * sign).clamp(-1.0, 1.0);
             stage.predict(x.iter().copied(), &mut predicted);
             let mut z = Lanes::zeros(6);
             slow.standardize(x.iter().copied(), &mut z);
@@ -375,8 +375,8 @@ mod tests {
             let terms = [calibrated, slow.logistic.odds(0, &z)];
             let expected = linear_of_odds(if i < 50 { calibrated } else { sum.apply(&terms) });
             assert_eq!(stage.refined(0, score, &predicted).to_bits(), expected.to_bits());
-            stage.learn(&predicted, &[score], &[sign], (1.0, i));
-            calibration.learn(odds_of_linear(score), sign, 1.0, i as f64);
+            stage.learn(&predicted, &[score], &[sign], (1.0, t));
+            calibration.learn(odds_of_linear(score), sign, 1.0, t as f64);
             if i >= 50 {
                 sum.learn(&terms, sign, 1.0, MEMORY, PRIOR);
                 slow.logistic.learn(&z, &[sign], 1.0, &mut Lanes::default());

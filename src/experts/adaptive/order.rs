@@ -46,16 +46,30 @@ pub(super) fn differ(latest: &Sample, history: &Sample, deviations: f64) -> bool
 const ERRORS: f64 = 6.0;
 
 /// Whether the mean of a column differs between the latest rows and those of all time by more than chance allows the
-/// largest of as many differences, [`ERRORS`] standard errors for few columns and more for many. Neighbouring rows are
-/// counted as independent: a column that wanders by itself has other means.
+/// largest of as many differences, [`ERRORS`] standard errors for few columns and more for many. A standard error counts the
+/// latest rows, in their order, as the fewer independent ones that their autocorrelation leaves: the mean of a column that
+/// wanders is elsewhere without any order.
 pub(super) fn have_other_means(latest: ArrayView2<'_, f64>, history: ArrayView2<'_, f64>) -> bool {
-    let error = (1.0 / latest.nrows().max(1) as f64 + 1.0 / history.nrows().max(1) as f64).sqrt();
-    let limit = (ERRORS * ERRORS + 2.0 * (latest.ncols().max(1) as f64).ln()).sqrt() * error;
-    // The mean of equal values differs from them by rounding.
-    let differs = |latest: f64, (mean, deviation): (f64, f64)| {
-        (latest - mean).abs() > limit * deviation + CONSTANT * mean.abs()
+    let largest = (ERRORS * ERRORS + 2.0 * (latest.ncols().max(1) as f64).ln()).sqrt();
+    let differs = |(column, (mean, deviation)): (ArrayView1<'_, f64>, (f64, f64))| {
+        let independent = column.len().max(1) as f64 * independence(column);
+        let error = (independent.recip() + 1.0 / history.nrows().max(1) as f64).sqrt();
+        let own = column.sum() / column.len().max(1) as f64;
+        // The mean of equal values differs from them by rounding.
+        (own - mean).abs() > largest * error * deviation + CONSTANT * mean.abs()
     };
-    moments(latest).iter().zip(moments(history)).any(|(latest, all)| differs(latest.0, all))
+    latest.columns().into_iter().zip(moments(history)).any(differs)
+}
+
+/// How many independent values have a mean as sure as that of one of these values in their order, if each depends on the one
+/// before: `(1 - r) / (1 + r)` with the autocorrelation `r` of neighbours.
+fn independence(values: ArrayView1<'_, f64>) -> f64 {
+    let mean = values.sum() / values.len().max(1) as f64;
+    let off: Vec<f64> = values.iter().map(|value| value - mean).collect();
+    let squares: f64 = off.iter().map(|off| off * off).sum();
+    let products: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let r = if squares > 0.0 { (products / squares).clamp(0.0, 1.0) } else { 0.0 };
+    (1.0 - r) / (1.0 + r)
 }
 
 /// Difference of two means, as a share of them, that is one of rounding.
@@ -67,10 +81,10 @@ const SORTED: f64 = 0.9;
 /// Fewest changes that show it: a step tells nothing.
 const CHANGES: usize = 16;
 
-/// Whether a target changes in one direction nearly always, in rows in their order.
-pub(super) fn rise_or_fall(y: ArrayView2<'_, f64>) -> bool {
-    y.columns().into_iter().any(|target| {
-        let changes = || target.iter().zip(target.iter().skip(1)).map(|(before, after)| after - before);
+/// Whether a column or a target changes in one direction nearly always, in rows in their order.
+pub(super) fn rise_or_fall(values: ArrayView2<'_, f64>) -> bool {
+    values.columns().into_iter().any(|values| {
+        let changes = || values.iter().zip(values.iter().skip(1)).map(|(before, after)| after - before);
         let [up, down] = [changes().filter(|c| *c > 0.0).count(), changes().filter(|c| *c < 0.0).count()];
         up + down >= CHANGES && up.max(down) as f64 > SORTED * (up + down) as f64
     })
