@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -224,6 +224,16 @@ class Forecaster(StreamEstimator):
         self.operator = operator
         self.period = period
         self.candidates = candidates
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "predict":
+                return super().__getattribute__(name)  # the error of the attribute itself
+            raise AttributeError(
+                "a Forecaster has no predict: forecast() gives the states over its horizons, which "
+                "are chosen before learning"
+            )
 
     # ------------------------------------------------------------------------------- learning
 
@@ -690,11 +700,9 @@ n_inputs), optional
             return cast(FloatArray, ask(None, self._acting(inputs, 1), lag=lag, first=0))
         several = isinstance(X, list | tuple) and any(np.ndim(one) == 2 for one in X)
         if not several and np.ndim(X) == 0:
-            remedy = f"how many steps ahead is chosen before learning, Forecaster(horizons={X!r})"
-            if isinstance(X, float) and 0.0 < X < 1.0:
-                remedy = f"a coverage is given by its name, coverage={X!r}"
             raise ValueError(
-                f"forecast continues states, an array of shape (n, n_features), got {X!r}: {remedy}"
+                f"X must be states to continue, of shape (n, n_features), got {X!r}: "
+                f"{_remedy_of_number(X)}"
             )
         if not several and np.ndim(X) != 3:
             return self._of_one(X, inputs, lag, ask)
@@ -901,3 +909,15 @@ n_inputs), optional
         model._input_names = state.get("input_names")
         model._times = LastTimes.from_state(state.get("times"), core)
         return model
+
+
+def _remedy_of_number(X: Any) -> str:
+    """Name the call that a number in the place of states may have been meant for."""
+    if isinstance(X, float) and 0.0 < X < 1.0:
+        return f"a coverage is given by its name, coverage={X!r}"
+    is_count = isinstance(X, int | np.integer) and X > 0
+    ahead = f"{X}) or Forecaster(horizons=range(1, {X + 1})" if is_count else "[1, 6, 24]"
+    return (
+        f"how many steps ahead is chosen before learning, Forecaster(horizons={ahead}), "
+        "and forecast() without X gives these steps"
+    )

@@ -106,6 +106,11 @@ def predict(
     ValueError, TypeError
         A row is invalid (the message names it), or the forecast overflows.
     """
+    if np.isscalar(X):
+        raise ValueError(
+            f"X must be states to begin with, of shape (n, n_features), got {X!r}: the number of "
+            "steps ahead is named after them, predict(X, n_steps=3)"
+        )
     if observable is not None:
         if by not in {None, "powers"}:
             raise ValueError(
