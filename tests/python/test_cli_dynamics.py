@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import kernelstream as ks
 from kernelstream import datasets
 from kernelstream.cli import app
+from kernelstream.cli.running.trajectories import Cutter
 
 PARTS = ("--kernel", "gaussian:2", "--learner", "ridge:1", "--basis", "ald:1e-2")
 
@@ -502,3 +503,46 @@ def test_offsets_are_read_in_each_form(zone, tmp_path):
     written = output.read_text().splitlines()[1].split(",")[1]
     offset = {"Z": "+00:00", "+00": "+00:00", "-0330": "-03:30"}.get(zone, zone)
     assert written == f"2024-05-05 03:00:00{offset}"
+
+
+@pytest.mark.parametrize(
+    ("freq", "n", "zone", "periods"),
+    [
+        ("MS", 30, None, [12]),
+        ("ME", 40, "Europe/Berlin", [12]),
+        ("B", 60, None, [5]),
+        ("12h", 100, None, [14]),
+    ],
+)
+def test_seasons_of_the_calendar_are_those_of_an_index_of_times(freq, n, zone, periods, tmp_path):
+    rng, season = np.random.default_rng(0), periods[-1]
+    pattern = 6 * rng.normal(size=season)
+    states = pattern[np.arange(n) % season] + 0.05 * np.arange(n) + rng.normal(size=n)
+    index = pd.date_range("2015-01-01", periods=n, freq=freq, tz=zone, name="when")
+    series = pd.Series(states, index, name="a")
+    series.to_csv(tmp_path / "t.csv")
+    saved, output = tmp_path / "model", tmp_path / "out.csv"
+    result = run("dynamics", tmp_path / "t.csv", "--time", "when", "--forecast", 6,
+                 "--save", saved, "--output", output)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    expected = ks.Forecaster(range(1, 7)).fit(series)
+    assert expected.periods_[0][:1] == periods
+    assert ks.load(saved).periods_ == expected.periods_
+    made = pd.read_csv(output)["a"].to_numpy()
+    np.testing.assert_allclose(made, expected.forecast()[:, 0, 0], rtol=1e-9)
+
+
+def test_a_calendar_is_that_of_each_file_and_piece(tmp_path):
+    cutter, index = Cutter("time"), pd.date_range("2024-01-01", periods=40, freq="B")
+    times = index.to_numpy()
+    found = [
+        piece.periods
+        for first in range(0, 40, 3)
+        for piece in cutter.cut(np.zeros((3, 1))[: 40 - first], times[first : first + 3])
+    ]
+    # The first weekend is between the fifth and the sixth.
+    assert found[0] is None
+    assert set(found[1:]) == {(5,)}
+    cutter.end()
+    (piece,) = cutter.cut(np.zeros((3, 1)), times[:3])
+    assert piece.periods is None

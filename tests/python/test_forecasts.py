@@ -540,9 +540,6 @@ def test_histories_may_have_different_lengths_and_wrong_ones_have_clear_errors()
         model.forecast(24)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"Forecaster\(horizons=\[1, 6, 24\]\)"):
         model.forecast_interval("next")  # type: ignore[arg-type]
-    with pytest.raises(AttributeError, match=r"no predict: forecast\(\) gives the states over"):
-        model.predict(24)  # type: ignore[attr-defined]
-    assert not hasattr(model, "predict")
     with pytest.raises(ValueError, match=r"got 3: .* predict\(X, n_steps=3\)"):
         ks.Koopman().fit(T).predict(3)
     with pytest.raises(ValueError, match="no histories"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
+from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -225,16 +225,6 @@ class Forecaster(StreamEstimator):
         self.period = period
         self.candidates = candidates
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name != "predict":
-                return super().__getattribute__(name)  # the error of the attribute itself
-            raise AttributeError(
-                "a Forecaster has no predict: forecast() gives the states over its horizons, which "
-                "are chosen before learning"
-            )
-
     # ------------------------------------------------------------------------------- learning
 
     def fit(
@@ -336,11 +326,21 @@ or sequence of array-likes of shape (n_times, n_features)
         continued: bool,
         verbose: bool = False,
         missing: int = 0,
+        periods: Sequence[int] | None = None,
     ) -> Self:
-        """Learn the next states, of which as many are missing before the first; 0: not known."""
+        """Learn the next states, of which as many are missing before the first; 0: not known.
+
+        `periods` are those of the calendar of their times, where `T` has no index of these.
+        """
         with self._learning() as model:
             learned, n_before = model._learn(
-                T, inputs, continued=continued, begins=True, verbose=verbose, missing=missing
+                T,
+                inputs,
+                continued=continued,
+                begins=True,
+                verbose=verbose,
+                missing=missing,
+                periods=periods,
             )
         self._warn(learned, n_before)
         return self
@@ -354,6 +354,7 @@ or sequence of array-likes of shape (n_times, n_features)
         verbose: bool,
         begins: bool = False,
         missing: int = 0,
+        periods: Sequence[int] | None = None,
     ) -> tuple[LearnedStates, int]:
         """Learn states; give them, and the number of those left out before."""
         reset = not self.__sklearn_is_fitted__()
@@ -388,7 +389,8 @@ or sequence of array-likes of shape (n_times, n_features)
         ):
             gaps = [reading.given[0].gap or missing, *(one.gap for one in reading.given[1:])]
             follows_on = continued and not reading.begins
-            self._core.follow(filled, lag, follows_on, report, gaps, self._calendar(reading))
+            calendar = self._calendar(reading.periods if periods is None else list(periods))
+            self._core.follow(filled, lag, follows_on, report, gaps, calendar)
         self._times = reading.last(self._core, filled)
         if filled:
             follows = len(filled) == 1 and continued and not any(gaps) and not reading.begins
@@ -401,9 +403,9 @@ or sequence of array-likes of shape (n_times, n_features)
         """Components of the states learned; 1 before the first."""
         return int(getattr(self, "n_features_in_", 1))
 
-    def _calendar(self, reading: Reading) -> list[int] | None:
-        """Give the periods of the calendar of times, that seasons are expected to be."""
-        return reading.periods if self._by_component() else None
+    def _calendar(self, periods: list[int] | None) -> list[int] | None:
+        """Give the periods of the calendar of times if seasons are expected to be these."""
+        return periods if self._by_component() else None
 
     def _recent_parts(self) -> list[FloatArray]:
         """Give the last states in parts; none if they are not those learned last."""

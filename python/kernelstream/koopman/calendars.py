@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from kernelstream.koopman.filling import usual_step
 
-__all__ = ["Calendar", "find_calendar", "periods_of_times"]
+__all__ = ["KEPT", "Calendar", "find_calendar", "periods_of_times"]
 
 Times = NDArray[np.datetime64]
 
 _FEWEST = 4  # times by which a calendar is known
+# Times that are kept from call to call: a calendar of business days shows by a weekend or two.
+KEPT = 32
 _DAY = np.timedelta64(1, "D")
 _MONTHS_OF_YEAR = 12
 # Steps in a year, or a week, of each unit; years have no period.

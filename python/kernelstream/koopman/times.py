@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.estimators.advice import advise
-from kernelstream.koopman.calendars import find_calendar, periods_of_times
+from kernelstream.koopman.calendars import KEPT, find_calendar, periods_of_times
 from kernelstream.koopman.filling import (
     LONG,
     count_gaps,
@@ -27,8 +27,6 @@ FloatArray = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Times = NDArray[np.datetime64]
 
-# Times that are kept from call to call: a calendar of business days shows by a weekend or two.
-_KEPT = 32
 # Splits, and share of the rows that are missing there, from which a warning is issued.
 _SPLITS, _MISSING = 10, 0.05
 # Steps within these multiples of the usual one are even.
@@ -203,8 +201,8 @@ class Reading:
             return None
         return LastTimes(
             _learned(core),
-            read.instants[-_KEPT:],
-            read.clocks[-_KEPT:],
+            read.instants[-KEPT:],
+            read.clocks[-KEPT:],
             read.zoned,
             states[-1][-1].copy(),
             read.n_complete,

@@ -342,7 +342,9 @@ class Dynamics:
         self._short = None
         if continued or len(states) > self.lag + self._span:
             if isinstance(model, Forecaster):
-                model._learn_next(states, continued=continued, missing=missing)
+                model._learn_next(
+                    states, continued=continued, missing=missing, periods=piece.periods
+                )
             else:
                 model.partial_fit_trajectory(states, continued=continued)
         else:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kernelstream.columns.zones import Zoned, on_clocks
-from kernelstream.koopman.calendars import Calendar, find_calendar
+from kernelstream.koopman.calendars import KEPT, Calendar, find_calendar, periods_of_times
 from kernelstream.koopman.filling import LONG, count_gaps, count_missing, insert_rows
 
 __all__ = ["Cutter", "Piece", "Tail", "Times"]
@@ -41,12 +41,15 @@ class Piece:
         Which of them were filled in; None: none.
     missing : int
         How many rows are missing between the piece before and this one; 0: not known.
+    periods : tuple of int, or None
+        The periods of the calendar of its times, in rows; None: not known.
     """
 
     states: FloatArray
     continued: bool
     filled: NDArray[np.bool_] | None = None
     missing: int = 0
+    periods: tuple[int, ...] | None = None
 
     @property
     def observed(self) -> NDArray[np.bool_]:
@@ -59,7 +62,8 @@ class Piece:
             part = slice(first, first + size)
             filled = None if self.filled is None else self.filled[part]
             missing = 0 if first else self.missing
-            yield Piece(self.states[part], self.continued or first > 0, filled, missing)
+            continued = self.continued or first > 0
+            yield Piece(self.states[part], continued, filled, missing, self.periods)
 
 
 class Cutter:
@@ -103,6 +107,8 @@ class Cutter:
         self._on_clocks = False
         self._seconds = 1.0
         self._calendar: Calendar | None = None
+        # The last instants of the file, and the same on their clocks.
+        self._recent: tuple[NDArray[Any], NDArray[Any]] | None = None
         self._open = False
         self._last: float | None = None
         self._range: tuple[float, float] | None = None
@@ -114,7 +120,7 @@ class Cutter:
     def end(self) -> None:
         """End the trajectory, as at the end of a file."""
         self._open, self._last, self._before, self._incomplete = False, None, None, 0
-        self._range = None
+        self._range = self._recent = None
 
     def cut(
         self, states: FloatArray, times: NDArray[Any] | None, zoned: Zoned | None = None
@@ -142,6 +148,9 @@ class Cutter:
                 self._find_calendar(times, clocks)
             clock = self._clock(clocks if self._on_clocks else times)
             whole &= np.isfinite(clock)
+        periods = None
+        if self._kind == "time" and times is not None and clocks is not None:
+            periods = self._periods(times, clocks)
         rows = np.flatnonzero(whole)
         # Incomplete rows between each complete one and the one before it.
         between = np.diff(rows, prepend=-1) - 1
@@ -181,7 +190,7 @@ class Cutter:
             self._open = self._open and part[0] not in starts
             self.n_trajectories += not self._open
             before = missing.get(int(part[0]), 0) if part[0] or was_open else 0
-            yield Piece(states[part], self._open, filled[part], before)
+            yield Piece(states[part], self._open, filled[part], before, periods)
             self._open = True
 
     def _absent(self, steps: FloatArray) -> NDArray[np.int64]:
@@ -192,6 +201,16 @@ class Cutter:
         self._complete += len(steps)
         self.n_filled += int(absent.sum())
         return absent
+
+    def _periods(self, times: NDArray[Any], clocks: NDArray[Any]) -> tuple[int, ...] | None:
+        """Give the periods of the calendar of these times and the last ones before."""
+        known = ~np.isnat(times)
+        both = (times[known].astype("datetime64[us]"), clocks[known].astype("datetime64[us]"))
+        if self._recent is not None:
+            instants, on_clocks = map(np.concatenate, zip(self._recent, both, strict=True))
+            both = instants, on_clocks
+        self._recent = both[0][-KEPT:], both[1][-KEPT:]
+        return periods_of_times(*both)
 
     def _find_calendar(self, times: NDArray[Any], clocks: NDArray[Any]) -> None:
         """Find whether the first times are those of a calendar, or of whole days on their clocks.
