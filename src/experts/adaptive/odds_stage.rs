@@ -36,6 +36,10 @@ const TERMS: usize = 2;
 const FIRST: [f64; TERMS] = [1.0, 0.0];
 const PRIOR: [f64; TERMS] = [32.0; TERMS];
 
+/// Changes of the label before which scores stay as they are: rows of one label, and then of the other, change once, and what
+/// is learned from them is what the label is.
+const FEWEST_CHANGES: u64 = 3;
+
 /// The weight of a past row falls by this factor each row.
 const MEMORY: f64 = 0.9997;
 
@@ -140,7 +144,14 @@ impl OddsStage {
         linear_of_odds(self.odds(c, odds_of_linear(without), predicted.odds.get(c).copied()))
     }
 
+    fn is_left_out(&self) -> bool {
+        self.runs.changes < FEWEST_CHANGES
+    }
+
     fn odds(&self, c: usize, without: f64, of_line: Option<f64>) -> f64 {
+        if self.is_left_out() {
+            return without;
+        }
         let calibrated = self.calibrations[c].apply(without);
         of_line.map_or(calibrated, |odds| self.combined[c].apply(&[calibrated, odds]))
     }
@@ -167,6 +178,9 @@ impl OddsStage {
         predicted: &Predicted,
         mut out: ArrayViewMut1<'_, f64>,
     ) {
+        if self.is_left_out() {
+            return;
+        }
         let odds = odds_of_linear(without);
         let of_line = self.line.as_ref().zip(predicted.odds.get(c));
         let slope = slope_of_linear(self.odds(c, odds, of_line.map(|(_, odds)| *odds)));
@@ -373,7 +387,9 @@ mod tests {
             slow.standardize(x.iter().copied(), &mut z);
             let calibrated = calibration.apply(odds_of_linear(score));
             let terms = [calibrated, slow.logistic.odds(0, &z)];
-            let expected = linear_of_odds(if i < 50 { calibrated } else { sum.apply(&terms) });
+            let by_stage = linear_of_odds(if i < 50 { calibrated } else { sum.apply(&terms) });
+            let changes = (1..i).filter(|i| y[(*i, 0)].total_cmp(&y[(i - 1, 0)]).is_ne()).count();
+            let expected = if changes < 3 { linear_of_odds(odds_of_linear(score)) } else { by_stage };
             assert_eq!(stage.refined(0, score, &predicted).to_bits(), expected.to_bits());
             stage.learn(&predicted, &[score], &[sign], (1.0, t));
             calibration.learn(odds_of_linear(score), sign, 1.0, t as f64);
