@@ -117,12 +117,6 @@ impl<M: Expert> Expert for Experts<M> {}
 
 impl<M: Expert> InnerModel for Experts<M> {}
 
-impl InnerModel for AdaptiveExperts {
-    fn gives_odds(&self) -> bool {
-        self.calibrates()
-    }
-}
-
 impl InnerModel for Budgeted {}
 
 /// Fills in the answers of a model with a basis of its own.

@@ -150,7 +150,6 @@ impl LogisticLine {
 impl Rows<'_> {
     /// The minimum with a prior, by damped Newton steps from these coefficients.
     fn fitted(&mut self, signs: ArrayView1<'_, f64>, prior: f64, from: &[f64]) -> Result<Option<Fit>> {
-        let m = from.len();
         let mut weights = from.to_vec();
         let mut odds = self.odds(&weights);
         let mut objective = self.objective(&odds, signs, &weights, prior);
@@ -160,24 +159,24 @@ impl Rows<'_> {
             let gradient = self.gradient(&odds, signs, &weights, prior);
             let step = times(&inverse, &gradient);
             let decrement = step.iter().zip(&gradient).map(|(step, slope)| step * slope).sum::<f64>();
-            let mut share = 1.0;
+            let (mut share, mut is_found) = (1.0, false);
             for _ in 0..HALVINGS {
                 let next: Vec<f64> =
                     weights.iter().zip(&step).map(|(from, step)| from - share * step).collect();
                 let there = self.odds(&next);
                 let value = self.objective(&there, signs, &next, prior);
                 if value <= objective {
-                    (weights, odds, objective) = (next, there, value);
+                    (weights, odds, objective, is_found) = (next, there, value, true);
                     break;
                 }
                 share *= 0.5;
             }
-            if decrement.is_nan() || decrement <= REACHED {
+            // Without a better point, the next step would be the same.
+            if !is_found || decrement.is_nan() || decrement <= REACHED {
                 break;
             }
         }
         let Some(inverse) = self.inverse(&odds, signs, prior) else { return Ok(None) };
-        debug_assert_eq!(inverse.dim(), m);
         let loss = self.left_out(&odds, signs, &inverse);
         Ok(weights.iter().all(|weight| weight.is_finite()).then_some(Fit { weights, loss, inverse }))
     }

@@ -227,9 +227,7 @@ impl Buffer {
             let all = || history.values.chunks_exact(width).map(|row| row[at]);
             let n = history.numbers.len() as f64;
             let mean = all().sum::<f64>() / n;
-            let off: Vec<f64> = latest.iter().map(|(_, row)| row[at] - mean).collect();
-            let products: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
-            let squares: f64 = off.iter().map(|off| off * off).sum();
+            let [products, squares] = products_of_neighbours(latest.iter().map(|(_, row)| row[at]), mean);
             let varies = all().any(|y| y.to_bits() != mean.to_bits());
             varies
                 && products * (latest.len() as f64).sqrt() > errors * squares
@@ -325,6 +323,13 @@ impl Buffer {
         new.history = (history.1 > 0).then_some(history);
         Ok(new)
     }
+}
+
+/// Sums of the products of neighbouring values, less a mean, and of their squares: the autocorrelation is their ratio.
+pub(super) fn products_of_neighbours(values: impl Iterator<Item = f64>, mean: f64) -> [f64; 2] {
+    let off: Vec<f64> = values.map(|value| value - mean).collect();
+    let products = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    [products, off.iter().map(|off| off * off).sum()]
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub use crate::online::winsorizer::WinsorizerParams;
 
 use super::blend::{side_by_side, stacked, weights};
 use crate::error::{Error, Result};
-use crate::model::{Introspection, Model, Uncertainty};
+use crate::model::{InnerModel, Introspection, Model, Uncertainty};
 use crate::online::winsorizer::tamed;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
@@ -170,11 +170,6 @@ impl AdaptiveExperts {
     /// Rows in the buffer (n, d), spread over the stream; `None` before the first.
     pub(crate) fn remembered_rows(&self) -> Option<Array2<f64>> {
         self.state.as_ref().map(|state| state.buffer.sample().x)
-    }
-
-    /// Whether its predictions are calibrated odds of labels.
-    pub(super) fn calibrates(&self) -> bool {
-        self.spec.loss.is_margin() && self.state.as_ref().is_none_or(|state| state.odds.is_some())
     }
 
     fn known(&self) -> Result<&State> {
@@ -267,6 +262,13 @@ impl Model for AdaptiveExperts {
 
     fn n_outputs(&self) -> Option<usize> {
         self.state.as_ref().map(State::outputs)
+    }
+}
+
+impl InnerModel for AdaptiveExperts {
+    /// Not of labels from a former file.
+    fn gives_odds(&self) -> bool {
+        self.spec.loss.is_margin() && self.state.as_ref().is_none_or(|state| state.odds.is_some())
     }
 }
 

@@ -6,7 +6,7 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
-use super::buffer::Sample;
+use super::buffer::{Sample, products_of_neighbours};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
@@ -65,9 +65,7 @@ pub(super) fn have_other_means(latest: ArrayView2<'_, f64>, history: ArrayView2<
 /// before: `(1 - r) / (1 + r)` with the autocorrelation `r` of neighbours.
 fn independence(values: ArrayView1<'_, f64>) -> f64 {
     let mean = values.sum() / values.len().max(1) as f64;
-    let off: Vec<f64> = values.iter().map(|value| value - mean).collect();
-    let squares: f64 = off.iter().map(|off| off * off).sum();
-    let products: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let [products, squares] = products_of_neighbours(values.iter().copied(), mean);
     let r = if squares > 0.0 { (products / squares).clamp(0.0, 1.0) } else { 0.0 };
     (1.0 - r) / (1.0 + r)
 }

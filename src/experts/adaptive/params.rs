@@ -55,7 +55,7 @@ pub enum Mechanism {
     Forgetting,
     /// For labels, the exact expert of the first rows.
     Exact,
-    /// The linear expert.
+    /// The linear expert, and for labels logistic regression.
     Linear,
 }
 
