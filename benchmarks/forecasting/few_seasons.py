@@ -1,7 +1,8 @@
 """Forecasts of records of two to four seasons, beside the last season and a regression on phases.
 
 Generated records with a week of days, quarters, years of months, days of hours, and days and weeks
-of hours, each with noise and some with a trend. Mean absolute errors over three horizons, of
+of hours, each with noise and some with a trend; and a week and a year of days, whose dates are
+told to the first. Mean absolute errors over three horizons, of
 `Forecaster` with nothing chosen and with the season given, of the values one season before, and of
 least squares on a line and one indicator for each phase, which is given the season; and the share
 of records whose season is found.
@@ -15,8 +16,10 @@ import argparse
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from report import Report
 from streams import FloatArray
 
@@ -44,6 +47,13 @@ class Kind:
     season: int
     rows: tuple[int, ...]
     horizons: tuple[int, ...]
+    has_dates: bool = False
+
+    def table(self, values: FloatArray) -> Any:
+        """Give the values as a column, with their dates if they have some."""
+        if not self.has_dates:
+            return values[:, None]
+        return pd.Series(values, pd.date_range("2019-03-01", periods=len(values), freq="D"))
 
 
 KINDS = {
@@ -58,6 +68,14 @@ KINDS = {
     ),
     "day of hours": Kind(lambda t: 50 + 20 * _wave(t, 24), 2, 24, (48, 60, 96), (1, 12, 24)),
     "week of hours": Kind(_hours, 2, 168, (336, 384, 504), (1, 24, 48)),
+    "week and year of days": Kind(
+        lambda t: 100 + WEEK[t.astype(int) % 7] / 5 + 20 * _wave(t + 60, 365.25) + 4 * _wave(t, 122),
+        4,
+        365,
+        (730, 1095, 1460),
+        (1, 30, 90),
+        has_dates=True,
+    ),
 }
 
 
@@ -87,10 +105,8 @@ def main() -> None:
                 t = np.arange(rows + ahead[-1], dtype=float)
                 y = kind.clean(t) + kind.noise * np.random.default_rng(seed).normal(size=len(t))
                 known, truth = y[:rows], y[rows - 1 + ahead]
-                chosen, given = (
-                    ks.Forecaster(ahead.tolist(), period=period).fit(known[:, None])
-                    for period in (None, kind.season)
-                )
+                chosen = ks.Forecaster(ahead.tolist()).fit(kind.table(known))
+                given = ks.Forecaster(ahead.tolist(), period=kind.season).fit(known[:, None])
                 back = kind.season * -(-ahead // kind.season)
                 before = known[rows - 1 + ahead - back]
                 others = [before, by_phases(known, kind.season, ahead)]

@@ -43,8 +43,8 @@ def error(model, later):
         ("YS", ()),
         ("SMS", (24,)),
         ("W", (52,)),
-        ("D", (7,)),
-        ("B", (5,)),
+        ("D", (7, 365)),
+        ("B", (5, 261)),
         ("h", (24, 168)),
         ("6h", (4, 28)),
         ("15min", (96, 672)),
@@ -78,6 +78,20 @@ def test_a_year_is_found_in_few_months(n):
     assert periods[0][0] == 12
 
 
+@pytest.mark.parametrize(("freq", "periods"), [("D", [7, 365]), ("B", [5, 261])])
+def test_a_year_of_days_is_found_beside_the_week(freq, periods):
+    week, year = periods
+    t = np.arange(3 * year + 60)
+    clean = 2 * np.sin(2 * np.pi * t / week) + 8 * np.sin(2 * np.pi * t / year + 1)
+    for seed in range(3):
+        states = clean + 1.5 * np.random.default_rng(seed).normal(size=len(t))
+        index = pd.date_range("2019-03-01", periods=3 * year, freq=freq)
+        model = ks.Forecaster(range(1, 61)).fit(pd.Series(states[: 3 * year], index))
+        assert model.periods_ == [periods]
+        # The profile of three years is smoothed: without noise it would be level at 1.5.
+        assert error(model, states[3 * year :]) < 1.9
+
+
 def test_an_index_finds_hardly_more_in_noise():
     found, plain = [], []
     for seed in range(40):
@@ -86,6 +100,15 @@ def test_an_index_finds_hardly_more_in_noise():
         found += ks.Forecaster(1).fit(pd.Series(noise, index)).periods_
         plain += ks.Forecaster(1).fit(noise[:, None]).periods_
     assert sum(one != other for one, other in zip(found, plain, strict=True)) <= 2
+
+
+def test_walks_and_noise_of_days_have_no_year():
+    index = pd.date_range("2019-03-01", periods=1000, freq="D")
+    for seed in range(6):
+        noise = np.random.default_rng(seed).normal(size=1000)
+        for states in (noise, noise.cumsum()):
+            periods = ks.Forecaster(1).fit(pd.Series(states, index)).periods_[0]
+            assert 365 not in periods, seed
 
 
 @pytest.mark.parametrize("size", [1, 5, 24])

@@ -143,8 +143,8 @@ class Forecaster(StreamEstimator):
         each time that the number of rows has grown by a third, or an eighth of up to 64, see
         `periods_`: one of a calendar (4, 7, 12, 24, 48, 52, 168, 336 rows, or a week of days that
         were found) from two cycles on, if these are alike, any other from three. A period of the
-        calendar that an index of times tells, such as 12 of months, comes before others in up to
-        eight cycles if it repeats itself.
+        calendar that an index of times tells, such as 12 of months or 365 of days, comes before
+        others in up to eight cycles if it repeats itself.
     candidates : bool, default=True
         Whether each component is forecast by the statistical models too, of states of up to 64
         components. False: only by the operator and what is learned in its coordinates, for all

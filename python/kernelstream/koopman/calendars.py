@@ -20,10 +20,10 @@ KEPT = 32
 _DAY = np.timedelta64(1, "D")
 _MONTHS_OF_YEAR = 12
 # Steps in a year, or a week, of each unit; years have no period.
-_PERIODS = {"months": 12, "half months": 24, "years": 1, "business days": 5}
-# A day in microseconds, a week in days, and a year in weeks.
+_PERIODS = {"months": [12], "half months": [24], "years": [1], "business days": [5, 261]}
+# A day in microseconds, a week and a year in days, and a year in weeks.
 _MICROSECONDS = 86_400_000_000
-_WEEK, _WEEKS_OF_YEAR = 7, 52
+_WEEK, _YEAR, _WEEKS_OF_YEAR = 7, 365, 52
 # Steps are a whole part of a day to within this share.
 _NEAR = 1e-3
 # Longer seasons are not looked for in few cycles: less than two are kept.
@@ -186,12 +186,12 @@ def periods_of_times(instants: Times, clocks: Times) -> tuple[int, ...] | None:
     if len(instants) < _FEWEST:
         return None
     if (calendar := find_calendar(clocks)) is not None:
-        step, found = usual_step(np.diff(calendar.position(clocks))), [_PERIODS[calendar.unit]]
+        step, found = usual_step(np.diff(calendar.position(clocks))), _PERIODS[calendar.unit]
     else:
         step = usual_step(np.diff(instants.astype("datetime64[us]").astype(np.float64)))
         step /= _MICROSECONDS
         # Steps of days are not longer than weeks.
-        found = [1, _WEEK] if step < 1.0 - _NEAR else [_WEEK]
+        found = [1, _WEEK] if step < 1.0 - _NEAR else [_WEEK, _YEAR]
         if step > _WEEK - _NEAR:
             found, step = [_WEEKS_OF_YEAR], step / _WEEK
     if step <= 0.0:

@@ -19,6 +19,14 @@ const LONGEST: f64 = 2.7;
 const APART: f64 = 1.5;
 const SECOND: f64 = 0.15;
 
+/// Phases of a period for each that a mean around one takes in, and largest sum of both errors, relative to those of the
+/// phases alone, with which it does.
+const SMOOTH: usize = 8;
+const SMOOTHER: f64 = 1.8;
+
+/// Median distances from the means around phases at which one is an edge: two and a half deviations.
+const FAR_OFF: f64 = 3.7;
+
 /// Number of peaks tried.
 const PEAKS: usize = 12;
 
@@ -80,7 +88,8 @@ pub fn find(values: &[f64], known: &[usize], calendar: &[usize], parameters: &Ca
     let mut found = Vec::new();
     let mut rest = clipped(values.to_vec());
     for place in 0..2 {
-        let expected = expected_in(&rest, calendar, &found);
+        let part = if found.is_empty() { part_of_calendar(&rest, calendar, parameters) } else { None };
+        let expected = part.or_else(|| expected_in(&rest, calendar, &found));
         let next = expected.or_else(|| found.first().and_then(|first| week_of(&rest, *first)));
         let next = next.or_else(|| best(&rest, known.get(place).copied(), &found, parameters));
         let next = next.or_else(|| if found.is_empty() { few_cycles(&rest) } else { None });
@@ -116,6 +125,16 @@ fn expected_in(values: &[f64], calendar: &[usize], found: &[usize]) -> Option<us
             })
     };
     calendar.iter().copied().find(|period| is_expected(*period))
+}
+
+/// The first period of the calendar, of many cycles, if the last one has few and is no multiple of it, whose profile would
+/// contain its own, and if it explains something.
+fn part_of_calendar(values: &[f64], calendar: &[usize], parameters: &CandidateParams) -> Option<usize> {
+    let are_many = |period: usize| values.len() >= FEW_CYCLES * period;
+    let (first, last) = calendar.first().copied().zip(calendar.last().copied())?;
+    let are_apart = are_many(first) && !are_many(last) && !last.is_multiple_of(first);
+    let explains = || score(values, first, parameters) >= parameters.explained;
+    (are_apart && values.len() >= 2 * last && explains()).then_some(first)
 }
 
 fn is_prime(number: usize) -> bool {
@@ -345,6 +364,66 @@ pub fn profile_of(about: &[f64], period: usize) -> Vec<f64> {
     profile
 }
 
+/// Mean of each phase and of as many phases around it, with edges or without, as forecast the values of a cycle and their changes
+/// best from the other ones: means of few cycles are noisy.
+pub fn smooth_profile_of(about: &[f64], period: usize) -> Vec<f64> {
+    let raw = profile_of(about, period);
+    let halves = (0..).map(|power| 1_usize << power).take_while(|half| SMOOTH * (2 * half + 1) <= period);
+    let ways: Vec<(usize, bool)> = halves.flat_map(|half| [(half, false), (half, true)]).collect();
+    if ways.is_empty() {
+        return raw;
+    }
+    let base = errors_of_others(about, period, |profile| profile);
+    let relative = |half, edges| {
+        let errors = errors_of_others(about, period, |profile| means_around(&profile, half, edges));
+        errors.iter().zip(&base).map(|(error, raw)| error / raw.max(f64::MIN_POSITIVE)).sum::<f64>()
+    };
+    let errors = ways.into_iter().map(|(half, edges)| (relative(half, edges), half, edges));
+    match errors.min_by(|one, other| one.0.total_cmp(&other.0)) {
+        Some((errors, half, edges)) if errors < SMOOTHER => means_around(&raw, half, edges),
+        _ => raw,
+    }
+}
+
+/// Circular means of as many values on either side; with edges, but where a value is far off them.
+fn means_around(profile: &[f64], half: usize, edges: bool) -> Vec<f64> {
+    let period = profile.len();
+    let around =
+        |phase: usize| (phase + period - half..=phase + period + half).map(|at| profile[at % period]);
+    let mut means: Vec<f64> =
+        (0..period).map(|phase| around(phase).sum::<f64>() / (2 * half + 1) as f64).collect();
+    if edges {
+        let distance = |(one, mean): (&f64, &f64)| (one - mean).abs();
+        let mut distances: Vec<f64> = profile.iter().zip(&means).map(distance).collect();
+        distances.sort_by(f64::total_cmp);
+        let far = FAR_OFF * distances[period / 2];
+        for (one, mean) in profile.iter().zip(&mut means) {
+            if distance((one, mean)) > far {
+                *mean = *one;
+            }
+        }
+    }
+    means
+}
+
+/// Squared errors of values, and of their changes, by the profile of all other cycles.
+fn errors_of_others(about: &[f64], period: usize, smooth: impl Fn(Vec<f64>) -> Vec<f64>) -> [f64; 2] {
+    let (mut errors, mut before) = ([0.0; 2], f64::NAN);
+    for first in (0..about.len()).step_by(period) {
+        let own = first..(first + period).min(about.len());
+        let others: Vec<f64> = [&about[..first], &about[own.end..]].concat();
+        // An incomplete cycle is the last.
+        let profile = smooth(profile_of(&others, period));
+        for t in own {
+            let error = about[t] - profile[t - first];
+            errors[0] += error.powi(2);
+            errors[1] += if t > 0 { (error - before).powi(2) } else { 0.0 };
+            before = error;
+        }
+    }
+    errors
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -488,6 +567,45 @@ mod tests {
                 found(&values) != find(&values, &[], &[], &CandidateParams::DEFAULT)
             });
             assert!(more.count() <= 3, "{n} rows");
+        }
+    }
+
+    #[test]
+    fn weeks_come_before_a_year_of_few_cycles() {
+        for n in [730, 800, 1095, 1460, 2048] {
+            for seed in 0..3 {
+                let wave = |t: usize, period: f64| (std::f64::consts::TAU * t as f64 / period).sin();
+                let values: Vec<f64> = (0..n)
+                    .map(|t| 2.0 * wave(t, 7.0) + 8.0 * wave(t, 365.25) + 1.5 * noise(seed, t))
+                    .collect();
+                let found = find(&values, &[], &[7, 365], &CandidateParams::DEFAULT);
+                assert_eq!(found, [7, 365], "{n} {seed}");
+                let weeks: Vec<f64> = (0..n).map(|t| 2.0 * wave(t, 7.0) + noise(seed, t)).collect();
+                assert_eq!(find(&weeks, &[], &[7, 365], &CandidateParams::DEFAULT), [7], "{n} {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn profiles_of_few_cycles_are_smoothed_where_that_forecasts_the_others() {
+        let wave = |t: usize| (std::f64::consts::TAU * t as f64 / 96.0).sin();
+        let rms = |profile: &[f64], clean: &dyn Fn(usize) -> f64| {
+            (0..96).map(|t| (profile[t] - clean(t)).powi(2)).sum::<f64>().sqrt()
+        };
+        let edges = |t: usize| f64::from(u8::from(t % 4 == 0)) - 0.25;
+        for seed in 0..5 {
+            let noisy = |clean: &dyn Fn(usize) -> f64, size: f64| -> Vec<f64> {
+                (0..300).map(|t| clean(t) + size * noise(seed, t)).collect()
+            };
+            let about = noisy(&wave, 0.5);
+            let (raw, smooth) = (profile_of(&about, 96), smooth_profile_of(&about, 96));
+            assert!(rms(&smooth, &wave) < 0.6 * rms(&raw, &wave), "{seed}");
+            // What is sharp, or known surely, stays.
+            for about in [noisy(&edges, 0.1), noisy(&wave, 0.0)] {
+                assert_eq!(smooth_profile_of(&about, 96), profile_of(&about, 96), "{seed}");
+            }
+            // Periods of few phases have none around them.
+            assert_eq!(smooth_profile_of(&about, 23), profile_of(&about, 23));
         }
     }
 

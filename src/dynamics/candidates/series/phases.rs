@@ -115,7 +115,7 @@ impl Series {
                     continue;
                 }
                 let about = periods::deviations(&rest, *period);
-                let mut profile = periods::profile_of(&about, *period);
+                let mut profile = periods::smooth_profile_of(&about, *period);
                 for (t, value) in rest.iter_mut().enumerate() {
                     *value -= profile[t % period];
                 }

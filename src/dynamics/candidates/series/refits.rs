@@ -12,7 +12,7 @@ use crate::dynamics::judging::is_due;
 
 /// Most rows, and seasons, whose forecasts are made again with the periods that are found in them. In more seasons kinds that
 /// begin without losses are judged as soon by those to come, without those of their first rows.
-const REPLAYED: usize = 512;
+const REPLAYED: usize = 1100;
 
 const SEASONS: usize = 3;
 
