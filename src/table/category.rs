@@ -36,6 +36,11 @@ const RESERVE: usize = 4;
 /// in random order.
 const RUNS: f64 = 0.5;
 
+/// Fewest cells, and least share of them that another one equals. Below it categories only tell rows apart, as names and texts
+/// do: a distance that is the same for all pairs of rows is no feature, and many features of it make bandwidths too large.
+const FEWEST: usize = 40;
+const REPEATED: f64 = 0.1;
+
 /// One feature for each category of the warm-up, and some for others: the first of these have one
 /// each, in the order in which they come, and all later ones share them, two each by its hash. If
 /// there were too many in the warm-up, all are such shared groups. Few pairs of categories share both
@@ -52,6 +57,8 @@ pub(super) struct Categories {
     others: usize,
     /// Groups of a category; 0 if they are not grouped, 1 in older models.
     groups: usize,
+    /// Whether nearly all rows of the warm-up had a category of their own: all have the features of a gap.
+    differ: bool,
 }
 
 impl Categories {
@@ -59,16 +66,19 @@ impl Categories {
     /// `reserve`, features are kept for as many others as the order of the cells lets expect.
     pub fn of(cells: &[f64], max_size: usize, reserve: bool) -> Self {
         let known: Vec<f64> = cells.iter().copied().filter(|cell| !cell.is_nan()).collect();
+        if known.len() >= FEWEST && share_of_repeated(&known) < REPEATED {
+            return Self { differ: true, ..Self::grouped(1, 2) };
+        }
         let seen = distinct(&known);
         if seen.len() > max_size {
             return Self::grouped(max_size, 2);
         }
         let others = if reserve { expected_others(&known, &seen) } else { 1 };
-        Self { seen, later: Vec::new(), others, groups: 0 }
+        Self { seen, later: Vec::new(), others, groups: 0, differ: false }
     }
 
-    fn grouped(max_size: usize, groups: usize) -> Self {
-        Self { seen: Vec::new(), later: Vec::new(), others: max_size, groups }
+    fn grouped(others: usize, groups: usize) -> Self {
+        Self { seen: Vec::new(), later: Vec::new(), others, groups, differ: false }
     }
 
     /// The categories of a [`state`](Self::state); `None` if it is invalid.
@@ -81,11 +91,10 @@ impl Categories {
                 && seen.iter().all(|cell| is_category(*cell))
         };
         let (kind, rest) = state.split_first()?;
-        match (count(kind, 3)?, rest) {
+        match (count(kind, 4)?, rest) {
             (groups @ (1 | 2), []) => Some(Self::grouped(max_size, groups)),
-            (0, seen) if sound(seen) => {
-                Some(Self { seen: seen.to_vec(), later: Vec::new(), others: 1, groups: 0 })
-            }
+            (0, seen) if sound(seen) => Some(Self { seen: seen.to_vec(), ..Self::grouped(1, 0) }),
+            (4, []) => Some(Self { differ: true, ..Self::grouped(1, 2) }),
             (3, [others, of_warm_up, rest @ ..]) => {
                 let others = count(others, RESERVE_IN_RUNS)?;
                 let (seen, later) = rest.split_at_checked(count(of_warm_up, max_size)?)?;
@@ -93,8 +102,7 @@ impl Categories {
                 (fits && sound(seen) && later.iter().all(|cell| is_category(*cell))).then(|| Self {
                     seen: seen.to_vec(),
                     later: later.to_vec(),
-                    others,
-                    groups: 0,
+                    ..Self::grouped(others, 0)
                 })
             }
             _ => None,
@@ -102,8 +110,11 @@ impl Categories {
     }
 
     /// The number of groups of a category, then those of the warm-up; or 3, the number of features
-    /// of others, that of categories of the warm-up, these, and those after it.
+    /// of others, that of categories of the warm-up, these, and those after it; or 4 if rows differ.
     pub fn state(&self) -> Vec<f64> {
+        if self.differ {
+            return vec![4.0];
+        }
         if self.groups > 0 || self.others == 1 {
             return std::iter::once(self.groups as f64).chain(self.seen.iter().copied()).collect();
         }
@@ -150,7 +161,7 @@ impl Categories {
     /// The features of a cell.
     pub fn encode(&self, cell: f64, out: &mut [f64]) {
         out.fill(0.0);
-        if cell.is_nan() {
+        if cell.is_nan() || self.differ {
             return;
         }
         if let Some(place) = self.place(cell) {
@@ -169,6 +180,14 @@ impl Categories {
             }
         }
     }
+}
+
+/// Share of these cells that another one equals.
+fn share_of_repeated(cells: &[f64]) -> f64 {
+    let mut sorted = cells.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let single = sorted.chunk_by(|a, b| a.to_bits() == b.to_bits()).filter(|equal| equal.len() == 1).count();
+    1.0 - single as f64 / cells.len().max(1) as f64
 }
 
 /// Different cells, sorted.
@@ -233,7 +252,7 @@ mod tests {
 
     #[test]
     fn many_categories_are_grouped_evenly() {
-        let cells: Vec<f64> = (0..1000).map(|i| category(&format!("user {i}"))).collect();
+        let cells: Vec<f64> = (0..1000).map(|i| category(&format!("user {}", i % 500))).collect();
         assert!(cells.iter().all(|cell| is_category(*cell)));
         let categories = Categories::of(&cells, 10, true);
         assert_eq!(categories.width(), 10);
@@ -262,6 +281,21 @@ mod tests {
         let late: Vec<usize> = (0..200).map(|i| if i < 100 { i % 5 } else { i % 8 }).collect();
         let others = [in_runs, in_turn, late, vec![0; 200]].map(|names| of(&names).others);
         assert_eq!(others, [RESERVE_IN_RUNS, RESERVE, RESERVE, RESERVE_OF_ONE]);
+    }
+
+    #[test]
+    fn categories_that_only_tell_rows_apart_are_none() {
+        let user = |i: usize| category(&format!("user {i}"));
+        let cells =
+            |equal: usize| -> Vec<f64> { (0..200).map(|i| user(if i < equal { 0 } else { i })).collect() };
+        let all = Categories::of(&cells(0), 300, false);
+        assert_eq!((all.width(), all.is_new(category("a")), all.grows()), (1, false, false));
+        assert!(cells(0).iter().all(|cell| features(&all, *cell) == [0.0]));
+        assert_eq!(Categories::from_state(&all.state(), 300), Some(all));
+        assert!(Categories::from_state(&[4.0, 1.0], 300).is_none());
+        // Too few to tell, and repeated ones.
+        assert_eq!(Categories::of(&cells(0)[..FEWEST - 1], 300, false).width(), FEWEST);
+        assert_eq!(Categories::of(&cells(30), 300, false).width(), 171 + 1);
     }
 
     #[test]

@@ -330,6 +330,43 @@ def test_few_categories_identifiers_and_chosen_sizes_are_not_warned_of():
     ks.KernelRegressor().fit(frame, frame["a"])
 
 
+@pytest.mark.parametrize("order", ["shuffled", "by name", "by target"])
+@pytest.mark.parametrize(
+    "estimator",
+    [ks.KernelRegressor, ks.KernelClassifier, ks.KernelExperts, ks.KernelExpertsClassifier],
+)
+def test_names_of_rows_have_no_effect(estimator, order, tmp_path):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(900, 3)), columns=["a", "b", "c"])
+    target = (np.sin(2 * frame["a"]) + frame["b"] * frame["c"]).to_numpy()
+    names = pd.Series([f"customer {i:06}" for i in rng.permutation(10**6)[:900]])
+    names[::30] = names[0]  # a few are the same
+    if order == "by target":
+        places = np.argsort(target)
+    else:
+        places = np.arange(900) if order == "shuffled" else np.argsort(names)
+    frame, names, target = frame.iloc[places], names.iloc[places], target[places]
+    y = target > 0 if "Classifier" in estimator.__name__ else target
+    plain = estimator().fit(frame, y)
+    with pytest.warns(UserWarning, match="'who' is text .* names rows, and has no effect"):
+        named = estimator().fit(frame.assign(who=names.to_numpy()), y)
+    assert named.feature_importances_[3] < 0.01
+    later = pd.DataFrame(rng.normal(size=(500, 3)), columns=["a", "b", "c"])
+    truth = (np.sin(2 * later["a"]) + later["b"] * later["c"]).to_numpy()
+    others = later.assign(who=[f"customer {i}" for i in range(500)])
+    if y.dtype == bool:
+        errors = [
+            np.mean(m.predict(X) != (truth > 0)) for m, X in ((plain, later), (named, others))
+        ]
+    else:
+        errors = [np.std(m.predict(X) - truth) for m, X in ((plain, later), (named, others))]
+    assert errors[1] < 1.25 * errors[0] + 0.02
+    named.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        ks.load(tmp_path / "model").predict(others), named.predict(others)
+    )
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_gap_names_the_parameter_that_fills_it(name):
     model, y = new(name)

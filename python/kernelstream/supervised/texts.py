@@ -216,8 +216,8 @@ def _describe_text(name: Any, texts: list[str], settled: Any, remedy: str, *, pa
     remedy = remedy or f"leave it out, or declare columns={{{name!r}: 'category'}}"
     return (
         f"column {name!r} is text with {distinct:,} different values in its first "
-        f"{len(texts):,} rows, such as {texts[0][:40]!r}, and is learned as a category, though "
-        f"such text names rows: {remedy}"
+        f"{len(texts):,} rows, such as {texts[0][:40]!r}: such text names rows, and has no effect "
+        f"where nearly all rows differ: {remedy}"
     )
 
 
