@@ -1,8 +1,8 @@
 """Forecasts of records of two to four seasons, beside the last season and a regression on phases.
 
 Generated records with a week of days, quarters, years of months, days of hours, and days and weeks
-of hours, each with noise and some with a trend; and a week and a year of days, whose dates are
-told to the first. Mean absolute errors over three horizons, of
+of hours, each with noise and some with a trend; and a week and a year of days, whose dates
+the first method is given. Mean absolute errors over three horizons, of
 `Forecaster` with nothing chosen and with the season given, of the values one season before, and of
 least squares on a line and one indicator for each phase, which is given the season; and the share
 of records whose season is found.
@@ -29,13 +29,18 @@ WEEK = np.array([0.0, 5.0, 8.0, 10.0, 20.0, 40.0, -30.0])
 QUARTERS = np.array([0.0, 10.0, 30.0, -20.0])
 
 
-def _wave(t: FloatArray, period: int) -> FloatArray:
+def _wave(t: FloatArray, period: float) -> FloatArray:
     return np.asarray(np.sin(2 * np.pi * t / period))
 
 
 def _hours(t: FloatArray) -> FloatArray:
     weekday = (t // 24) % 7 < 5
     return np.asarray(100 + 20 * _wave(t, 24) * np.where(weekday, 1.0, 0.4) + 10.0 * weekday)
+
+
+def _days(t: FloatArray) -> FloatArray:
+    year = 20 * _wave(t + 60, 365.25) + 4 * _wave(t, 122)
+    return np.asarray(100 + WEEK[t.astype(int) % 7] / 5 + year)
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ KINDS = {
     "day of hours": Kind(lambda t: 50 + 20 * _wave(t, 24), 2, 24, (48, 60, 96), (1, 12, 24)),
     "week of hours": Kind(_hours, 2, 168, (336, 384, 504), (1, 24, 48)),
     "week and year of days": Kind(
-        lambda t: 100 + WEEK[t.astype(int) % 7] / 5 + 20 * _wave(t + 60, 365.25) + 4 * _wave(t, 122),
+        _days,
         4,
         365,
         (730, 1095, 1460),

@@ -592,7 +592,7 @@ mod tests {
         let rms = |profile: &[f64], clean: &dyn Fn(usize) -> f64| {
             (0..96).map(|t| (profile[t] - clean(t)).powi(2)).sum::<f64>().sqrt()
         };
-        let edges = |t: usize| f64::from(u8::from(t % 4 == 0)) - 0.25;
+        let edges = |t: usize| f64::from(u8::from(t.is_multiple_of(4))) - 0.25;
         for seed in 0..5 {
             let noisy = |clean: &dyn Fn(usize) -> f64, size: f64| -> Vec<f64> {
                 (0..300).map(|t| clean(t) + size * noise(seed, t)).collect()
