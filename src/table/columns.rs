@@ -29,7 +29,8 @@ pub enum ColumnKind {
     },
     /// Categories, numbered by [`category`](super::category): a feature for each one of the
     /// warm-up, and one for all others; for models that do not scale by themselves
-    /// ([`ColumnsSpec::rescale`]), four for others, up to 64 if rows come category by category.
+    /// ([`ColumnsSpec::rescale`]), four for others, up to 64 if rows come category by category. None if at least 40 cells
+    /// of the warm-up are known and less than a tenth of them equal another one, as names of rows.
     Category {
         /// Number of features that more categories than this share, at least 1.
         #[serde(default = "most_categories")]

@@ -134,7 +134,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
       prices; ``"scale": False`` takes them as they are.
     - ``{"type": "category", "max_size": 128}``: each category of the warm-up is a feature of 0 or
       1, and so is any other; if there are more than ``max_size``, they share this many features,
-      of which each has two, by its hash.
+      of which each has two, by its hash. If 40 rows or more of it have categories and less than a
+      tenth of these repeat another, as names of rows, the column has no effect.
     - ``{"type": "time", "parts": ["day", "week", "year", "trend"]}``: the time of the day, of the
       week and of the year as sine and cosine; and where rows of the warm-up do not come in the
       order of these times, as dates of birth or of sale, the time itself, standardized, within
