@@ -330,6 +330,28 @@ def test_few_categories_identifiers_and_chosen_sizes_are_not_warned_of():
     ks.KernelRegressor().fit(frame, frame["a"])
 
 
+@pytest.mark.parametrize("n", [20, 30, 50, 63, 64])
+@pytest.mark.parametrize("estimator", [ks.KernelRegressor, ks.KernelExperts])
+def test_few_rows_that_come_category_by_category_are_shuffled(estimator, n):
+    places = np.arange(n) * 6 // n
+    means = np.array([14.0, 15.0, 2.0, 5.0, 3.5, 17.0])
+    frame = pd.DataFrame({"town": [f"t{place}" for place in places]})
+    model = estimator().fit(frame, means[places])
+    others = pd.DataFrame({"town": [f"t{place}" for place in range(6)]})
+    np.testing.assert_allclose(model.predict(others), means, atol=0.5)
+    # Not where the order is said to be that of the stream, or of time.
+    if n < 64:
+        as_given = estimator().fit(frame, means[places], shuffle=False)
+        timed = frame.set_index(pd.date_range("2024-01-01", periods=n, freq="D"))
+        if n in (30, 50):
+            assert np.abs(as_given.predict(others) - means).max() > 3.0
+        dated = frame.assign(on=np.arange(n)).astype({"on": "datetime64[s]"})
+        for rows in (timed, dated):
+            model = estimator().fit(rows, means[places])
+            given = estimator().fit(rows, means[places], shuffle=False)
+            np.testing.assert_array_equal(model.predict(rows), given.predict(rows))
+
+
 @pytest.mark.parametrize("order", ["shuffled", "by name", "by target"])
 @pytest.mark.parametrize(
     "estimator",

@@ -15,12 +15,21 @@ from scipy.stats import rankdata
 from kernelstream.estimators.validation import located_error
 from kernelstream.exceptions import DataError
 
-__all__ = ["has_serial_index", "is_serial", "naming_rows_of", "ordered_columns", "shuffled"]
+__all__ = [
+    "come_by_category",
+    "has_serial_index",
+    "is_serial",
+    "naming_rows_of",
+    "ordered_columns",
+    "shuffled",
+]
 
 # Fewest rows, and the ratio below which neighbours are alike: by chance it is 1 with a deviation of
 # 1 / sqrt(n), so that one table in 30,000 of 64 rows in a random order is shuffled, of more none.
 _FEWEST = 64
 _RATIO = 0.5
+# Fewest rows by which categories are judged, whose neighbours are equal by chance less often.
+_FEWEST_OF_CATEGORIES = 12
 # Pairs of neighbouring rows by which columns are judged: the ratio's deviation is 0.04.
 _PAIRS = 1000
 # Variance of ranks, in that of ranks without ties, below which a column is not judged: a flag that
@@ -37,9 +46,28 @@ def is_serial(targets: NDArray[Any]) -> bool:
     if targets.dtype.kind == "f":
         columns = targets.reshape(len(targets), -1).T
         return any(_is_serial_column(column[np.isfinite(column)]) for column in columns)
-    _, codes, counts = np.unique(targets, return_inverse=True, return_counts=True)
-    expected = 1.0 - np.square(counts / len(targets)).sum()
+    return _come_in_runs(targets)
+
+
+def _come_in_runs(labels: NDArray[Any]) -> bool:
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    expected = 1.0 - np.square(counts / len(labels)).sum()
     return bool(np.mean(codes[1:] != codes[:-1]) < _RATIO * expected)
+
+
+def come_by_category(rows: Any, columns: list[int]) -> bool:
+    """Tell whether few rows come category by category, of which the last would not be told apart.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_features)
+        Rows; of more, `ordered_columns` tells it.
+    columns : list of int
+        Places of their categories.
+    """
+    if issparse(rows) or not _FEWEST_OF_CATEGORIES <= rows.shape[0] < _FEWEST:
+        return False
+    return any(_come_in_runs(rows[:, column]) for column in columns)
 
 
 def _is_serial_column(numbers: NDArray[Any]) -> bool:
@@ -58,7 +86,11 @@ def has_serial_index(X: Any) -> bool:
         Rows.
     """
     times = getattr(getattr(X, "index", None), "asi8", None)
-    return times is not None and _is_serial_column((times - times[:1]).astype(np.float64))
+    if times is None:
+        return False
+    since = (times - times[:1]).astype(np.float64)
+    rise = len(since) > 1 and bool((np.diff(since) > 0.0).all())
+    return rise or _is_serial_column(since)
 
 
 def ordered_columns(rows: Any, targets: NDArray[Any]) -> NDArray[np.intp]:

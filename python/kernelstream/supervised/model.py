@@ -22,7 +22,12 @@ from kernelstream.estimators.availability import attribute_of
 from kernelstream.estimators.diagnostics import Diagnostics, diagnostics_of
 from kernelstream.estimators.explanation import Explanation
 from kernelstream.estimators.merging import MergingEstimator
-from kernelstream.estimators.order import has_serial_index, is_serial, ordered_columns
+from kernelstream.estimators.order import (
+    come_by_category,
+    has_serial_index,
+    is_serial,
+    ordered_columns,
+)
 from kernelstream.estimators.process import kernel_of, regularization_of
 from kernelstream.estimators.repeated import Seen
 from kernelstream.estimators.sentinels import Sentinel
@@ -135,10 +140,12 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         classifier reads it twice, first for its labels.
 
         Neighbouring rows are alike where their mean squared difference is less than half of that of
-        any two rows (von Neumann's ratio, of columns that of the ranks [1]_), from 64 rows on. A
+        any two rows (von Neumann's ratio, of columns that of the ranks [1]_), from 64 rows on; from
+        12 on categories are, that differ between neighbours half as often as in a random order. A
         learner with ``forgetting`` learns rows in their order. For learners that favour recent rows
         without it (`Gradient`, `Staged`, those with a budget), for experts, which notice an order
-        themselves, and in a table in the order of a column of times, only the target counts.
+        themselves, and in a table in the order of a column of times, only the target counts, and
+        the categories of fewer than 64 rows without times.
 
         References
         ----------
@@ -401,11 +408,14 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
             return False
         if is_serial(targets):
             return True
+        kinds = [kind["type"] for kind in columns_of(self).kinds.values()]
+        categories = [place for place, kind in enumerate(kinds) if kind == "category"]
+        if "time" not in kinds and come_by_category(rows, categories):
+            return not has_serial_index(X)
         if not learners or not all(learner._weights_alike for learner in learners):
             return False
         if has_serial_index(X) or not (places := ordered_columns(rows, targets)).size:
             return False
-        kinds = [kind["type"] for kind in columns_of(self).kinds.values()]
         return not kinds or all(kinds[place] != "time" for place in places)
 
     def _scales_numbers(self) -> bool:
