@@ -56,7 +56,7 @@ def _come_in_runs(labels: NDArray[Any]) -> bool:
 
 
 def come_by_category(rows: Any, columns: list[int]) -> bool:
-    """Tell whether few rows come category by category, of which the last would not be told apart.
+    """Tell whether few rows come category by category, of which the last would share features.
 
     Parameters
     ----------
