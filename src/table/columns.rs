@@ -160,8 +160,7 @@ impl Coder {
             }
             // Models that scale by themselves learn categories again.
             ColumnKind::Category { max_size } => {
-                let reserve = !spec.rescale && cells.len() >= spec.warm_up;
-                Self::Category(Categories::of(cells, *max_size, reserve))
+                Self::Category(Categories::of(cells, *max_size, !spec.rescale))
             }
             ColumnKind::Boolean {} => Self::Boolean,
             ColumnKind::Time { parts, .. } => {

@@ -567,3 +567,28 @@ def test_rows_without_weight_have_no_part_in_the_order(kind, rows, place):
     model = kind().fit(whole, targets, sample_weight=weights)
     np.testing.assert_array_equal(model.predict(X), kind().fit(X, y).predict(X))
     assert model.n_seen_ == 1800
+
+
+@pytest.mark.parametrize("rows", [50, 90, 120, 150, 200])
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+def test_categories_that_come_one_after_another_are_told_apart(rows):
+    means = np.array([14.0, 15.0, 2.0, 5.0, 3.5, 17.0])
+    targets = np.repeat(means, rows) + np.random.default_rng(0).normal(size=6 * rows)
+    frame = pd.DataFrame({"town": np.repeat(list("ABCDEF"), rows)})
+    model = ks.KernelExperts().partial_fit(frame, targets)
+    np.testing.assert_allclose(model.predict(frame[::rows]), means, atol=1.0)
+    in_steps = ks.KernelExperts()
+    for first in range(0, 6 * rows, 37):
+        in_steps.partial_fit(frame[first : first + 37], targets[first : first + 37])
+    np.testing.assert_allclose(in_steps.predict(frame[::rows]), model.predict(frame[::rows]))
+
+
+@pytest.mark.parametrize(("groups", "rows"), [(6, 150), (10, 30), (3, 300)])
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+def test_categories_in_turn_beside_a_number(groups, rows):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        category, x = np.repeat(np.arange(groups), rows), rng.normal(size=groups * rows)
+        y = rng.normal(0, 3, groups)[category] + 2 * x + 0.3 * rng.normal(size=groups * rows)
+        frame = pd.DataFrame({"group": [f"g{place}" for place in category], "x": x})
+        assert ks.KernelExperts().partial_fit(frame, y).score(frame, y) > 0.94

@@ -343,7 +343,7 @@ def test_few_rows_that_come_category_by_category_are_shuffled(estimator, n):
     if n < 64:
         as_given = estimator().fit(frame, means[places], shuffle=False)
         timed = frame.set_index(pd.date_range("2024-01-01", periods=n, freq="D"))
-        if n in (30, 50):
+        if n in (30, 50) and estimator is ks.KernelRegressor:
             assert np.abs(as_given.predict(others) - means).max() > 3.0
         dated = frame.assign(on=np.arange(n)).astype({"on": "datetime64[s]"})
         for rows in (timed, dated):

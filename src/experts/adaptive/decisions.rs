@@ -17,7 +17,7 @@ use crate::online::drift::{Drift, Verdict};
 /// Most rows per step while trees are made, of which each row does a part.
 const ROWS_WITH_TREES: usize = 32;
 
-/// Rows between checks whether a target that has been the same in all rows varies.
+/// Rows between checks whether a target or a column that has been the same in all rows varies.
 const ROWS_TO_FIRST: u64 = 32;
 
 /// Rows since the latest refit, of all so far.
@@ -51,10 +51,17 @@ impl State {
             .unwrap_or(usize::MAX)
     }
 
-    /// Rows between checks: a block, or less while a target has been the same in all rows.
+    /// Rows between checks: a block, or less while a target or a column has been the same in all rows.
     fn rows_of_check(&self) -> u64 {
-        let constant = self.movement.has_constant(self.buffer.n_features());
+        let constant = self.movement.has_constant();
         if constant { self.block().min(ROWS_TO_FIRST) } else { self.block() }
+    }
+
+    /// Whether a column that was constant in all rows of the latest refit is no more, which experts cannot tell apart.
+    fn has_new_column(&self) -> bool {
+        self.movement.has_new_column(self.buffer.n_features())
+            && RowsSince { least: ROWS_TO_FIRST, ..self.rows_since_refit() }
+                .are_share(2 * self.spec.params.refits.growth)
     }
 
     /// Rows of a block.
@@ -104,8 +111,9 @@ impl State {
         let (n_seen, block) = (self.met, self.block());
         let columns = self.buffer.n_features();
         if !n_seen.is_multiple_of(block) {
-            // A label that no expert knows is not for the rest of the block that of nearly all rows.
-            let first = n_seen.is_multiple_of(self.rows_of_check()) && self.movement.first_varies(columns);
+            // A label that no expert knows is not for the rest of the block that of nearly all rows, nor a category.
+            let first = n_seen.is_multiple_of(self.rows_of_check())
+                && (self.movement.first_varies(columns) || self.has_new_column());
             return if first { self.begin(Pending::OfBlock) } else { Ok(()) };
         }
         let verdict = self.verdict_of_block();

@@ -22,6 +22,9 @@ const ENOUGH: usize = 8;
 /// Rows of a label from which experts know it.
 const FEW: f64 = 64.0;
 
+/// Rows in which a column that was constant has differed, from which on it can be learned.
+const NEW_ROWS: f64 = 16.0;
+
 /// Mean and deviation of each column of some rows.
 fn moments(x: ArrayView2<'_, f64>) -> Vec<(f64, f64)> {
     let of = |column: ArrayView1<'_, f64>| {
@@ -166,15 +169,24 @@ impl Movement {
         self.rows > 0 && self.sums.iter().any(|sum| sum.abs() > deviations * self.rows as f64)
     }
 
-    /// Whether a target, after this many columns, was the same in the whole sample.
-    pub fn has_constant(&self, columns: usize) -> bool {
-        self.sample.iter().skip(columns).any(|(_, deviation)| *deviation == 0.0)
+    /// Whether a column or target was the same in the whole sample.
+    pub fn has_constant(&self) -> bool {
+        self.sample.iter().any(|(_, deviation)| *deviation == 0.0)
     }
 
     /// Whether a target, after this many columns, was the same in the whole sample and is another now.
     pub fn first_varies(&self, columns: usize) -> bool {
         let targets = self.sample.iter().zip(&self.sums).skip(columns);
         targets.into_iter().any(|((_, deviation), sum)| *deviation == 0.0 && *sum != 0.0)
+    }
+
+    /// Whether a column, of the first as many, was the same in the whole sample, as that of a category which had not come yet,
+    /// and has differed in enough rows since to be learned.
+    pub fn has_new_column(&self, columns: usize) -> bool {
+        let columns = self.sample.iter().zip(&self.sums).take(columns);
+        columns
+            .into_iter()
+            .any(|((_, deviation), sum)| *deviation == 0.0 && sum.abs() >= NEW_ROWS * self.clip)
     }
 
     /// Whether fewer than [`FEW`] of the sample's rows, this many, had a label, in the targets after this many columns.
