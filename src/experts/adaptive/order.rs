@@ -22,8 +22,10 @@ const ENOUGH: usize = 8;
 /// Rows of a label from which experts know it.
 const FEW: f64 = 64.0;
 
-/// Rows in which a column that was constant has differed, from which on it can be learned.
+/// Rows in which a column that was constant has differed, from which on it can be learned, and share of the rows since: a rare
+/// category is missing in many samples.
 const NEW_ROWS: f64 = 16.0;
+const NEW_SHARE: f64 = 0.1;
 
 /// Mean and deviation of each column of some rows.
 fn moments(x: ArrayView2<'_, f64>) -> Vec<(f64, f64)> {
@@ -183,10 +185,9 @@ impl Movement {
     /// Whether a column, of the first as many, was the same in the whole sample, as that of a category which had not come yet,
     /// and has differed in enough rows since to be learned.
     pub fn has_new_column(&self, columns: usize) -> bool {
-        let columns = self.sample.iter().zip(&self.sums).take(columns);
-        columns
-            .into_iter()
-            .any(|((_, deviation), sum)| *deviation == 0.0 && sum.abs() >= NEW_ROWS * self.clip)
+        let enough = self.clip * NEW_ROWS.max(NEW_SHARE * self.rows as f64);
+        let mut columns = self.sample.iter().zip(&self.sums).take(columns);
+        columns.any(|((_, deviation), sum)| *deviation == 0.0 && sum.abs() >= enough)
     }
 
     /// Whether fewer than [`FEW`] of the sample's rows, this many, had a label, in the targets after this many columns.
